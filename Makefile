@@ -1,0 +1,35 @@
+# Everything runs in .venv, which the first command makes with the versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test fast bench lint types clean
+
+demo: $(VENV)/ready
+	$(BIN)/unpick demo
+
+test: lint types
+	$(BIN)/python -m pytest -n 2
+
+fast: $(VENV)/ready
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/ready
+	$(BIN)/mypy
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/data.py
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build src/*.egg-info demo-report
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,218 @@
+"""What a data set is: observations, and the generative factors behind them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+
+class DataMissing(FileNotFoundError):
+    """A data set needs a file that is not there; the message says which and where to get it."""
+
+
+class DataDamaged(ValueError):
+    """A data file is not what it should be; the message says what is wrong in one sentence."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One generative factor: a name and the values it takes on the grid.
+
+    A continuous factor has no `values`. A categorical one has values without an order
+    (a shape, an identity); methods that move a factor a little leave it alone.
+    """
+
+    name: str
+    values: tuple[float, ...] = ()
+    categorical: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of values on the grid."""
+        if not self.values:
+            raise ValueError(f"factor {self.name!r} is continuous: it has no grid")
+        return len(self.values)
+
+
+class Store(Protocol):
+    """Where the observations lie, and how any of them are read without a loop over images."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one observation; images are (channels, height, width)."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, indices: Int[Tensor, "n"]) -> Float[Tensor, "n ..."]:
+        """Observations as float32; pixels lie in [0, 1]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Observations in one array: float32 as they are, or uint8 pixels, perhaps memory-mapped."""
+
+    array: Float[Tensor, "n ..."] | UInt8[np.ndarray, "n ..."]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one observation."""
+        return tuple(self.array.shape[1:])
+
+    def __len__(self) -> int:
+        return self.array.shape[0]
+
+    def read(self, indices: Int[Tensor, "n"]) -> Float[Tensor, "n ..."]:
+        """Observations as float32."""
+        if isinstance(self.array, Tensor):
+            return self.array[indices]
+        return torch.from_numpy(self.array[indices.numpy()]).float().div_(255)
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Binary images, eight pixels to the byte: the whole of dSprites fits into 377 MB."""
+
+    bits: UInt8[np.ndarray, "n bytes"]
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.bits.shape[0]
+
+    def read(self, indices: Int[Tensor, "n"]) -> Float[Tensor, "n ..."]:
+        """Images as float32 zeros and ones."""
+        pixels = np.unpackbits(self.bits[indices.numpy()], axis=1, count=math.prod(self.shape))
+        return torch.from_numpy(pixels).float().reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Observations with the factors that made them.
+
+    Either the observations are the full grid of the factors, in order, the last factor running
+    fastest, and `values` is None; or each has its own row of `values` (continuous factors, or
+    labels without a grid). Factors may be absent.
+
+    Args:
+        name: As in `load(name)`.
+        store: Where the observations lie.
+        factors: The generative factors, slowest first.
+        values: One row an observation; None for a full grid.
+    """
+
+    name: str
+    store: Store
+    factors: tuple[Factor, ...] = ()
+    values: Float[Tensor, "n k"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            expected, what = self.values.shape[0], "rows of factor values"
+        elif self.factors:
+            expected, what = math.prod(self.sizes), "points of the factor grid"
+        else:
+            return
+        if expected != len(self.store):
+            raise ValueError(f"{self.name}: {len(self.store)} observations but {expected} {what}")
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one observation."""
+        return self.store.shape
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every combination of factor values occurs exactly once, in order."""
+        return bool(self.factors) and self.values is None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of values of each factor."""
+        return tuple(factor.size for factor in self.factors)
+
+    def observe(self, indices: Int[Tensor, "*n"]) -> Float[Tensor, "..."]:
+        """Observations by index, for indices of any shape."""
+        flat = indices.reshape(-1)
+        if flat.numel() and not (int(flat.min()) >= 0 and int(flat.max()) < len(self)):
+            raise IndexError(f"{self.name}: indices must lie in 0..{len(self) - 1}")
+        return self.store.read(flat).reshape(*indices.shape, *self.shape)
+
+    def positions(self, indices: Int[Tensor, "n"]) -> Int[Tensor, "n k"]:
+        """Where on the factor grid each observation stands."""
+        self._need_grid("positions")
+        return torch.stack(torch.unravel_index(indices, self.sizes), dim=1)
+
+    def index_of(self, positions: Int[Tensor, "n k"]) -> Int[Tensor, "n"]:
+        """The index of each grid position: the inverse of `positions`."""
+        self._need_grid("index_of")
+        sizes = torch.tensor(self.sizes)
+        if positions.shape[1] != len(sizes) or ((positions < 0) | (positions >= sizes)).any():
+            raise IndexError(
+                f"{self.name}: positions must have {len(sizes)} columns below {self.sizes}"
+            )
+        strides = sizes.flip(0).cumprod(0).roll(1)
+        strides[0] = 1
+        return (positions * strides.flip(0)).sum(1)
+
+    def factor_values(self, indices: Int[Tensor, "n"]) -> Float[Tensor, "n k"]:
+        """The value of every factor, in the units of `Factor.values`."""
+        if self.values is not None:
+            return self.values[indices]
+        positions = self.positions(indices)
+        columns = [torch.tensor(f.values)[positions[:, k]] for k, f in enumerate(self.factors)]
+        return torch.stack(columns, dim=1).float()
+
+    def sample(
+        self, n: int, generator: torch.Generator, fixed: Mapping[str, int] | None = None
+    ) -> Int[Tensor, "n"]:
+        """Indices of n observations drawn uniformly from the grid with replacement.
+
+        Args:
+            n: How many.
+            generator: Source of randomness.
+            fixed: Grid positions of the factors that are held, by name.
+        """
+        if not fixed:
+            return torch.randint(len(self), (n,), generator=generator)
+        self._need_grid("sample with fixed factors")
+        names = [factor.name for factor in self.factors]
+        positions = torch.stack(
+            [torch.randint(size, (n,), generator=generator) for size in self.sizes], dim=1
+        )
+        for name, position in fixed.items():
+            if name not in names:
+                raise ValueError(f"{self.name} has no factor {name!r}; it has {', '.join(names)}")
+            positions[:, names.index(name)] = position
+        return self.index_of(positions)
+
+    def _need_grid(self, what: str) -> None:
+        if not self.is_grid:
+            raise ValueError(f"{what}: {self.name} is not a full grid of discrete factors")
+
+
+class Split(NamedTuple):
+    """Indices of the three parts; reported numbers use `test`."""
+
+    train: Int[Tensor, "a"]
+    validation: Int[Tensor, "b"]
+    test: Int[Tensor, "c"]
+
+
+def split(dataset: Dataset, seed: int = 0) -> Split:
+    """80 / 10 / 10 by a seeded permutation (Zietlow 2022, section 3.3.1).
+
+    Example:
+        >>> from unpick.data import load
+        >>> [len(part) for part in split(load("synth-lin"))]
+        [40000, 5000, 5000]
+    """
+    order = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(seed))
+    tenth = len(dataset) // 10
+    return Split(order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])

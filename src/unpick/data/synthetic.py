@@ -1,0 +1,147 @@
+"""Point clouds whose generative factors, and whose right answers, are known."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unpick.data.dataset import Dataset, Dense, Factor
+
+SQUARE = (Factor("first"), Factor("second"))
+
+
+def unit_square(points: int, seed: int) -> tuple[Float[Tensor, "n 2"], torch.Generator]:
+    """Uniform points on [0, 1]^2, and the generator to go on drawing from."""
+    if points < 10:
+        raise ValueError(f"points must be at least 10, got {points}")
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(points, 2, generator=generator), generator
+
+
+@dataclass(frozen=True)
+class SynthLin:
+    """The unit square, one side stretched, laid in space and turned (Zietlow 2022, section 3.3.1).
+
+    The stretch decides how different the two singular values of the embedding are; at 1 they
+    coincide and nothing tells the axes apart (section 3.3.4).
+    """
+
+    name: ClassVar[str] = "synth-lin"
+    ratio: float = 2.0  # length of the stretched side
+    points: int = 50_000
+    data_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.ratio > 0:
+            raise ValueError(f"ratio must be positive, got {self.ratio}")
+
+    def load(self) -> Dataset:
+        """Draw the points."""
+        square, _ = unit_square(self.points, self.data_seed)
+        flat = torch.cat(
+            [square * torch.tensor([self.ratio, 1.0]), torch.zeros(self.points, 1)], 1
+        )
+        turn = rotation((1.0, -1.0, 1.0), torch.pi / 4)
+        return Dataset(self.name, Dense(flat @ turn.T), SQUARE, square)
+
+
+def rotation(axis: tuple[float, float, float], angle: float) -> Float[Tensor, "3 3"]:
+    """The rotation by `angle` about `axis`, as the exponential of its generator."""
+    x, y, z = (torch.tensor(axis) / torch.tensor(axis).norm()).tolist()
+    return torch.linalg.matrix_exp(angle * torch.tensor([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
+
+
+@dataclass(frozen=True)
+class SynthNonlin:
+    """The unit square through a random network 2-10-6 with tanh (Zietlow 2022, section 3.3.1).
+
+    The thesis does not give the distribution of the weights; see docs/decisions.md.
+    """
+
+    name: ClassVar[str] = "synth-nonlin"
+    points: int = 50_000
+    data_seed: int = 0  # draws the network too
+
+    def load(self) -> Dataset:
+        """Draw the network and the points."""
+        square, generator = unit_square(self.points, self.data_seed)
+        hidden = torch.randn(2, 10, generator=generator), torch.randn(10, generator=generator)
+        out = (
+            torch.randn(10, 6, generator=generator) / 10**0.5,
+            torch.randn(6, generator=generator),
+        )
+        curved = torch.tanh(torch.tanh(square @ hidden[0] + hidden[1]) @ out[0] + out[1])
+        return Dataset(self.name, Dense(curved), SQUARE, square)
+
+
+@dataclass(frozen=True)
+class Circles:
+    """Points on small circles whose centres lie on larger ones (after Allen 2024, figure 2).
+
+    As beta grows, neighbours on a small circle merge first, then each small circle, then all.
+    """
+
+    name: ClassVar[str] = "circles"
+    points: int = 10_000
+    groups: int = 3  # clusters of small circles
+    circles: int = 4  # small circles in a cluster
+    data_seed: int = 0
+
+    def load(self) -> Dataset:
+        """Draw the points."""
+        _, generator = unit_square(self.points, self.data_seed)
+        group = torch.randint(self.groups, (self.points,), generator=generator)
+        circle = torch.randint(self.circles, (self.points,), generator=generator)
+        angle = 2 * torch.pi * torch.rand(self.points, generator=generator)
+
+        def on_circle(turn: Float[Tensor, "n"]) -> Float[Tensor, "n 2"]:
+            return torch.stack([turn.cos(), turn.sin()], dim=1)
+
+        x = (
+            3.0 * on_circle(2 * torch.pi * group / self.groups)
+            + 1.0 * on_circle(2 * torch.pi * circle / self.circles)
+            + 0.3 * on_circle(angle)
+        )
+        factors = (
+            Factor("group", tuple(map(float, range(self.groups))), categorical=True),
+            Factor("circle", tuple(map(float, range(self.circles))), categorical=True),
+            Factor("angle"),
+        )
+        values = torch.stack([group.float(), circle.float(), angle], dim=1)
+        return Dataset(self.name, Dense(x), factors, values)
+
+
+@dataclass(frozen=True)
+class LinearGaussian:
+    """x = W z + noise with planted singular values: what PPCA recovers (Allen 2024, section 2)."""
+
+    name: ClassVar[str] = "linear-gaussian"
+    singular_values: tuple[float, ...] = (3.0, 2.0, 1.0)
+    dimensions: int = 10
+    noise: float = 0.1  # standard deviation
+    points: int = 50_000
+    data_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.singular_values) <= self.dimensions:
+            raise ValueError(
+                f"singular_values must have 1 to {self.dimensions} entries (dimensions), "
+                f"got {len(self.singular_values)}"
+            )
+
+    def mixing(self) -> Float[Tensor, "p d"]:
+        """W: random orthonormal columns times the singular values, in their order."""
+        generator = torch.Generator().manual_seed(self.data_seed)
+        d = len(self.singular_values)
+        basis, _ = torch.linalg.qr(torch.randn(self.dimensions, d, generator=generator))
+        return basis * torch.tensor(self.singular_values)
+
+    def load(self) -> Dataset:
+        """Draw the sources and the noise."""
+        generator = torch.Generator().manual_seed(self.data_seed + 1)
+        z = torch.randn(self.points, len(self.singular_values), generator=generator)
+        noise = torch.randn(self.points, self.dimensions, generator=generator)
+        factors = tuple(Factor(f"source {k}") for k in range(z.shape[1]))
+        return Dataset(self.name, Dense(z @ self.mixing().T + self.noise * noise), factors, z)
