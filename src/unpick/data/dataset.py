@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ class Factor:
         return len(self.values)
 
 
+@runtime_checkable
 class Store(Protocol):
     """Where the observations lie, and how any of them are read without a loop over images."""
 
