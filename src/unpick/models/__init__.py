@@ -1,0 +1,22 @@
+"""Autoencoders with a member axis, and linear models with a closed form."""
+
+from unpick.models.autoencoder import Autoencoder, ModelConfig
+from unpick.models.linear import LinearModel, linear_vae, pca, ppca, ppca_em
+from unpick.models.networks import MLP, Conv
+from unpick.models.posterior import Delta, Diagonal, Full, Posterior
+
+__all__ = [
+    "MLP",
+    "Autoencoder",
+    "Conv",
+    "Delta",
+    "Diagonal",
+    "Full",
+    "LinearModel",
+    "ModelConfig",
+    "Posterior",
+    "linear_vae",
+    "pca",
+    "ppca",
+    "ppca_em",
+]

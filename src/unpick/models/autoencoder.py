@@ -1,0 +1,75 @@
+"""An ensemble of autoencoders: networks, a posterior family and a likelihood."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unpick.models import likelihood as likelihoods
+from unpick.models import posterior as posteriors
+from unpick.models.likelihood import Likelihood
+from unpick.models.networks import MLP, Conv, ConvDecoder, ConvEncoder, Dense
+from unpick.models.posterior import Family, Posterior
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What is trained, but not what is minimised."""
+
+    latents: int = 10
+    posterior: Family = "diagonal"
+    likelihood: Likelihood = "gaussian"
+    network: MLP | Conv = field(default_factory=MLP)
+
+    def __post_init__(self) -> None:
+        if self.latents < 1:
+            raise ValueError(f"latents must be at least 1, got {self.latents}")
+
+
+class Autoencoder(nn.Module):
+    """S autoencoders side by side, one for each seed; one model is an ensemble of one.
+
+    Args:
+        config: Latents, posterior, likelihood and networks.
+        shape: Of one observation.
+        seeds: One a member; a member's first weights depend on its own seed only.
+    """
+
+    def __init__(self, config: ModelConfig, shape: tuple[int, ...], seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.config, self.shape = config, tuple(shape)
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        outputs = posteriors.n_parameters(config.posterior, config.latents)
+        match config.network:
+            case MLP() as net:
+                size = torch.Size(shape).numel()
+                into, out_of = (size, *net.encoder, outputs), (config.latents, *net.decoder, size)
+                self.encoder: nn.Module = Dense(into, net.encoder_activation, generators)
+                self.decoder: nn.Module = Dense(out_of, net.decoder_activation, generators)
+            case Conv() as net:
+                if len(shape) != 3 or shape[1] != shape[2]:
+                    raise ValueError(f"network: Conv needs square images, got shape {shape}")
+                image = (shape[0], shape[1], shape[2])
+                self.encoder = ConvEncoder(net, image, outputs, generators)
+                self.decoder = ConvDecoder(net, image, config.latents, generators)
+
+    @property
+    def members(self) -> int:
+        """S, the number of models."""
+        return next(self.parameters()).shape[0]
+
+    def encode(self, x: Float[Tensor, "s b ..."]) -> Posterior:
+        """q(z|x) for each member's own batch."""
+        if isinstance(self.config.network, MLP):
+            x = x.flatten(2)
+        return posteriors.build(self.config.posterior, self.encoder(x), self.config.latents)
+
+    def decode(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
+        """The decoder's output: the mean observation, or for `bernoulli` its logits."""
+        return self.decoder(z).reshape(*z.shape[:2], *self.shape)
+
+    def decode_mean(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
+        """The expected observation."""
+        return likelihoods.mean(self.config.likelihood, self.decode(z))

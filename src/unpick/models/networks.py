@@ -1,0 +1,213 @@
+"""Networks with a leading member axis: S of them, same shape, own weights, evaluated at once.
+
+A dense layer is one batched matrix product. Convolutions gain nothing from batching members
+on a CPU, so they run member by member, channels last.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+Activation = Literal["relu", "tanh", "leaky_relu"]
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "tanh": torch.tanh,
+    "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
+}
+
+Generators = Sequence[torch.Generator]  # one a member: initial weights do not depend on company
+ConvLayer = tuple[int, int, int, int]  # channels, kernel, stride, padding
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Fully connected encoder and decoder; widths of the hidden layers. Empty widths: linear."""
+
+    encoder: tuple[int, ...] = (400, 400)
+    encoder_activation: Activation = "relu"
+    decoder: tuple[int, ...] = (400, 400)
+    decoder_activation: Activation = "relu"
+
+
+@dataclass(frozen=True)
+class Conv:
+    """Convolutions, then dense layers, to the latents; and back through transposed convolutions.
+
+    The last layer of the decoder, to the image's own channels, is understood: kernel 4, stride 2,
+    padding 1. The side of the map the decoder starts from follows from the image's size. The
+    defaults are the network of Locatello et al. (2019) with the kernels of Higgins et al. (2017).
+    """
+
+    encoder: tuple[ConvLayer, ...] = ((32, 4, 2, 1), (32, 4, 2, 1), (64, 4, 2, 1), (64, 4, 2, 1))
+    encoder_dense: tuple[int, ...] = (256,)
+    decoder_dense: tuple[int, ...] = (256,)
+    start_channels: int = 64
+    decoder: tuple[ConvLayer, ...] = ((64, 4, 2, 1), (32, 4, 2, 1), (32, 4, 2, 1))
+    activation: Activation = "relu"
+    encoder_norm: int = 0  # how many of the last encoder convolutions are batch-normalised
+    decoder_norm: int = 0  # how many of the decoder's hidden convolutions, counted from its end
+
+
+class Affine(nn.Module):
+    """x W + b for every member; drawn like PyTorch's Linear, uniform within 1/sqrt(inputs)."""
+
+    def __init__(self, inputs: int, outputs: int, generators: Generators) -> None:
+        super().__init__()
+        bound = inputs**-0.5
+        self.weight = nn.Parameter(uniform((inputs, outputs), bound, generators))  # (S, I, O)
+        self.bias = nn.Parameter(uniform((1, outputs), bound, generators))  # (S, 1, O)
+
+    def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
+        """One batched product for all members."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Dense(nn.Module):
+    """Affine layers with a nonlinearity between them, none after the last."""
+
+    def __init__(
+        self, widths: Sequence[int], activation: Activation, generators: Generators
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Affine(i, o, generators) for i, o in pairwise(widths))
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
+        """Layer after layer."""
+        for layer in self.layers[:-1]:
+            x = self.activation(layer(x))
+        return self.layers[-1](x)
+
+
+class Convolution(nn.Module):
+    """One convolution of one member at a time, perhaps transposed, perhaps batch-normalised.
+
+    Weights lie with their input channels last, which is the layout the fast kernels want.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        layer: ConvLayer,
+        generators: Generators,
+        *,
+        transposed: bool = False,
+        norm: bool = False,
+    ) -> None:
+        super().__init__()
+        outputs, kernel, self.stride, self.padding = layer
+        self.transposed = transposed
+        first, last = (inputs, outputs) if transposed else (outputs, inputs)
+        bound = (last * kernel**2) ** -0.5
+        self.weight = nn.Parameter(uniform((first, kernel, kernel, last), bound, generators))
+        self.bias = nn.Parameter(uniform((outputs,), bound, generators))
+        self.scale = nn.Parameter(torch.ones(len(generators), outputs)) if norm else None
+        self.shift = nn.Parameter(torch.zeros(len(generators), outputs)) if norm else None
+        if norm:
+            self.register_buffer("running_mean", torch.zeros(len(generators), outputs))
+            self.register_buffer("running_var", torch.ones(len(generators), outputs))
+
+    def forward(self, x: Float[Tensor, "b c h w"], s: int) -> Float[Tensor, "b o p q"]:
+        """The layer of member s."""
+        convolve = functional.conv_transpose2d if self.transposed else functional.conv2d
+        weight = self.weight[s].permute(0, 3, 1, 2)
+        x = convolve(x, weight, self.bias[s], stride=self.stride, padding=self.padding)
+        if self.scale is None or self.shift is None:
+            return x
+        mean, var = self.get_buffer("running_mean")[s], self.get_buffer("running_var")[s]
+        return functional.batch_norm(x, mean, var, self.scale[s], self.shift[s], self.training)
+
+
+class ConvEncoder(nn.Module):
+    """Images to `outputs` numbers."""
+
+    def __init__(
+        self, config: Conv, shape: tuple[int, int, int], outputs: int, generators: Generators
+    ) -> None:
+        super().__init__()
+        channels, side, _ = shape
+        self.convolutions = nn.ModuleList()
+        for k, layer in enumerate(config.encoder):
+            norm = k >= len(config.encoder) - config.encoder_norm
+            self.convolutions.append(Convolution(channels, layer, generators, norm=norm))
+            channels, kernel, stride, padding = layer
+            side = (side + 2 * padding - kernel) // stride + 1
+            if side < 1:
+                raise ValueError(f"encoder: layer {k} leaves no pixels of an image of {shape}")
+        widths = (channels * side**2, *config.encoder_dense, outputs)
+        self.dense = Dense(widths, config.activation, generators)
+        self.activation = ACTIVATIONS[config.activation]
+
+    def forward(self, x: Float[Tensor, "s b c h w"]) -> Float[Tensor, "s b o"]:
+        """Member by member through the convolutions, together through the dense layers."""
+        features = []
+        for s, h in enumerate(x):
+            h = h.contiguous(memory_format=torch.channels_last)
+            for layer in self.convolutions:
+                h = self.activation(layer(h, s))
+            features.append(h.flatten(1))
+        return self.dense(torch.stack(features))
+
+
+class ConvDecoder(nn.Module):
+    """Latents to images."""
+
+    def __init__(
+        self, config: Conv, shape: tuple[int, int, int], latents: int, generators: Generators
+    ) -> None:
+        super().__init__()
+        layers = (*config.decoder, (shape[0], 4, 2, 1))
+        side = start_side(layers, shape[1])
+        self.start = (config.start_channels, side, side)
+        widths = (latents, *config.decoder_dense, config.start_channels * side**2)
+        self.dense = Dense(widths, config.activation, generators)
+        self.convolutions = nn.ModuleList()
+        channels = config.start_channels
+        for k, layer in enumerate(layers):
+            norm = len(config.decoder) - config.decoder_norm <= k < len(config.decoder)
+            self.convolutions.append(
+                Convolution(channels, layer, generators, transposed=True, norm=norm)
+            )
+            channels = layer[0]
+        self.activation = ACTIVATIONS[config.activation]
+
+    def forward(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b c h w"]:
+        """Together through the dense layers, member by member through the convolutions."""
+        maps = self.activation(self.dense(z)).unflatten(2, self.start)
+        images = []
+        for s, h in enumerate(maps):
+            h = h.contiguous(memory_format=torch.channels_last)
+            for layer in self.convolutions[:-1]:
+                h = self.activation(layer(h, s))
+            images.append(self.convolutions[-1](h, s))
+        return torch.stack(images)
+
+
+def start_side(layers: Sequence[ConvLayer], side: int) -> int:
+    """The side of the map from which transposed convolutions arrive at an image of `side` pixels.
+
+    Example:
+        >>> start_side([(32, 4, 2, 1), (1, 4, 2, 1)], 64)
+        16
+    """
+    target = side
+    for _, kernel, stride, padding in reversed(layers):
+        side, rest = divmod(side + 2 * padding - kernel, stride)
+        side += 1
+        if rest or side < 1:
+            raise ValueError(f"decoder: no map leads to {target} pixels through layers {layers}")
+    return side
+
+
+def uniform(
+    shape: tuple[int, ...], bound: float, generators: Generators
+) -> Float[Tensor, "s ..."]:
+    """Uniform numbers in [-bound, bound], each member from its own generator."""
+    draws = [torch.rand(shape, generator=generator) for generator in generators]
+    return torch.stack(draws).mul_(2 * bound).sub_(bound)

@@ -1,0 +1,31 @@
+"""What is minimised: one file a paper."""
+
+from typing import get_args
+
+from unpick.objectives.dip import DIPVAE
+from unpick.objectives.factor import FactorVAE
+from unpick.objectives.tcvae import BetaTCVAE
+from unpick.objectives.terms import Adversarial, Objective, Pass, Term, Terms, stack, total
+from unpick.objectives.vae import AE, AnnealedVAE, BetaVAE
+
+__all__ = [
+    "AE",
+    "DIPVAE",
+    "OBJECTIVES",
+    "Adversarial",
+    "AnnealedVAE",
+    "BetaTCVAE",
+    "BetaVAE",
+    "FactorVAE",
+    "Objective",
+    "ObjectiveConfig",
+    "Pass",
+    "Term",
+    "Terms",
+    "stack",
+    "total",
+]
+
+ObjectiveConfig = AE | BetaVAE | BetaTCVAE | FactorVAE | DIPVAE | AnnealedVAE
+
+OBJECTIVES = {objective.name: objective for objective in get_args(ObjectiveConfig)}

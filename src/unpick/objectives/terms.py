@@ -1,0 +1,99 @@
+"""One forward pass, and the named terms an objective makes of it."""
+
+import copy
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unpick.models.likelihood import Likelihood, distortion
+from unpick.models.posterior import Posterior
+
+Draw = Literal["one", "two"]  # batches a step: the second, if any, is for the critic
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What one batch looks like on its way through S models."""
+
+    x: Float[Tensor, "s b ..."]
+    q: Posterior
+    z: Float[Tensor, "s b d"]  # one sample of q an observation
+    output: Float[Tensor, "s b ..."]
+    likelihood: Likelihood
+    step: int
+    n_data: int  # observations in the training part
+    critic: nn.Module | None = None
+
+    def distortion(self) -> Float[Tensor, "s b"]:
+        """What reconstruction costs, per observation."""
+        return distortion(self.likelihood, self.x, self.output)
+
+
+class Term(NamedTuple):
+    """A value per observation (or one a batch, shape (S, 1)) and its weight in the sum."""
+
+    value: Tensor
+    weight: float = 1.0
+
+
+Terms = dict[str, Term]
+
+
+class Objective(Protocol):
+    """What is minimised. An objective is a frozen dataclass that is its own configuration."""
+
+    def __call__(self, p: Pass) -> Terms:
+        """The terms whose weighted sum is minimised."""
+
+
+@runtime_checkable
+class Adversarial(Protocol):
+    """An objective with a second player."""
+
+    def make_critic(self, latents: int, generators: Sequence[torch.Generator]) -> nn.Module:
+        """The second player's network."""
+
+    def critic_loss(
+        self,
+        critic: nn.Module,
+        z: Float[Tensor, "s b d"],
+        other: Float[Tensor, "s b d"],
+        shuffle: Float[Tensor, "s b d"],
+    ) -> Float[Tensor, "s b"]:
+        """What the critic minimises, from two independent batches of latents and random keys."""
+
+
+def total(terms: Terms) -> Float[Tensor, "s"]:
+    """The loss of every member: the only sum of terms and the only mean over a batch."""
+    loss: Tensor | float = 0.0
+    for term in terms.values():
+        loss = loss + term.weight * term.value
+    assert isinstance(loss, Tensor)
+    return loss.mean(1)
+
+
+T = TypeVar("T")
+
+
+def stack(objectives: Sequence[T]) -> T:
+    """One objective for an ensemble whose members differ in scalar hyperparameters.
+
+    Float fields that differ become (S, 1) tensors, which broadcast against the (S, B) values of
+    the terms, so that an objective is written for one model and works for many.
+    """
+    first = objectives[0]
+    together = copy.copy(first)
+    for field in dataclasses.fields(first):  # type: ignore[arg-type]
+        values = [getattr(objective, field.name) for objective in objectives]
+        if any(value != values[0] for value in values):
+            if not all(isinstance(value, float) for value in values):
+                raise ValueError(
+                    f"members of an ensemble may not differ in {field.name}: {values}"
+                )
+            object.__setattr__(together, field.name, torch.tensor(values)[:, None])
+    return together

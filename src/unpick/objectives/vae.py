@@ -1,0 +1,68 @@
+"""The autoencoder, the (beta-)VAE and its capacity-annealed form."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from unpick.models.posterior import Delta, Family
+from unpick.objectives.terms import Draw, Pass, Term, Terms
+
+
+@dataclass(frozen=True)
+class AE:
+    """Reconstruction alone; the posterior is a point."""
+
+    name: ClassVar[str] = "ae"
+    draw: ClassVar[Draw] = "one"
+    posteriors: ClassVar[tuple[Family, ...]] = ("delta",)
+
+    def __call__(self, p: Pass) -> Terms:
+        """Distortion only."""
+        return {"distortion": Term(p.distortion())}
+
+
+@dataclass(frozen=True)
+class BetaVAE:
+    r"""Higgins et al. (2017), eq. 4; beta = 1 is the VAE of Kingma & Welling (2014).
+
+    .. math:: -\log p(x|z) + \beta\, KL(q(z|x) \,\|\, N(0, I))
+
+    With a full-covariance posterior it is the beta-VAE_Sigma of Rolinek et al. (2019).
+    """
+
+    name: ClassVar[str] = "beta-vae"
+    draw: ClassVar[Draw] = "one"
+    posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
+    beta: float = 1.0
+
+    def __call__(self, p: Pass) -> Terms:
+        """Distortion and KL."""
+        assert not isinstance(p.q, Delta)
+        return {"distortion": Term(p.distortion()), "kl": Term(p.q.kl(), self.beta)}
+
+
+@dataclass(frozen=True)
+class AnnealedVAE:
+    r"""Burgess et al. (2018), eq. 8: the KL is led along a capacity that grows with time.
+
+    .. math:: -\log p(x|z) + \gamma\, | KL - C(t) |, \qquad C(t) = C_{max} \min(1, t / T)
+
+    The KL is the mean over the batch, as in the paper's expectation, not per observation.
+    """
+
+    name: ClassVar[str] = "annealed-vae"
+    draw: ClassVar[Draw] = "one"
+    posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
+    gamma: float = 1000.0
+    capacity: float = 25.0  # C_max in nats
+    anneal_steps: int = 100_000  # T
+
+    def __call__(self, p: Pass) -> Terms:
+        """Distortion and the distance of the KL from the present capacity."""
+        assert not isinstance(p.q, Delta)
+        capacity = self.capacity * min(1.0, p.step / self.anneal_steps)
+        kl = p.q.kl().mean(1, keepdim=True)
+        return {
+            "distortion": Term(p.distortion()),
+            "capacity_gap": Term((kl - capacity).abs(), self.gamma),
+            "kl": Term(kl.detach(), 0.0),
+        }

@@ -1,0 +1,209 @@
+"""Make the runs that are asked for: read what is finished, resume what is begun, train the rest.
+
+Small networks train as ensembles, an equal share of the members for each worker process. A big
+network or a convolutional one gains nothing from company and trains alone. A worker has one
+thread: two threads that share a step wait for each other, two processes do not, and on a machine
+with other work to do the difference is tenfold.
+"""
+
+import contextlib
+import fcntl
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unpick.data import DataConfig, Dataset
+from unpick.models import MLP
+from unpick.runs import folder as folders
+from unpick.runs.folder import Run
+from unpick.runs.workers import Workers
+from unpick.training import RunConfig, Training, ticks
+from unpick.training.progress import Bars, Report, report
+
+MOST_TOGETHER = 32  # members of one ensemble: more bring no further speed
+SMALL = 2_000_000  # weights up to which an ensemble is faster than one member after the other
+CHECKPOINT_SECONDS = 20.0
+
+Show = Callable[[Report], None]
+
+
+def make(
+    configs: Sequence[RunConfig],
+    root: Path,
+    *,
+    jobs: int | None = None,
+    progress: bool = True,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> list[Run]:
+    """The finished runs of these configurations, in their order.
+
+    Safe to call from several processes at once and to kill at any moment: a run is locked while
+    it is trained, whoever comes second waits and then reads it, and a killed one goes on from
+    its last checkpoint.
+
+    Args:
+        configs: One a run.
+        root: The folder of run folders.
+        jobs: Worker processes; as many as cores by default.
+        progress: Whether to show bars.
+        checkpoint_seconds: Time between checkpoints.
+    """
+    jobs = jobs or os.cpu_count() or 1
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    wanted = list(dict.fromkeys(configs))
+    missing = [c for c in wanted if folders.read(folders.folder(c, root)) is None]
+    datasets = {data: data.load() for data in {config.data for config in missing}}
+    groups = plan(missing, {data: d.shape for data, d in datasets.items()}, jobs)
+    with Bars(progress) as bars:
+        if min(jobs, len(groups)) > 1:
+            with Workers(min(jobs, len(groups))) as workers:
+                arguments = [(group, root, checkpoint_seconds) for group in groups]
+                workers.run(_work, arguments, bars.update)
+        else:
+            for group in groups:
+                dataset = datasets[group[0].data]
+                with threads(1 if len(group) > 1 else torch.get_num_threads()):
+                    train_group(group, root, dataset, checkpoint_seconds, bars.update)
+    runs = {config: folders.read(folders.folder(config, root)) for config in wanted}
+    return [run for config in configs if (run := runs[config])]
+
+
+def plan(
+    configs: Sequence[RunConfig], shapes: dict[DataConfig, tuple[int, ...]], jobs: int
+) -> list[list[RunConfig]]:
+    """What trains together: equal shares of a small family for each worker, big networks alone."""
+    families: dict[str, list[RunConfig]] = defaultdict(list)
+    for config in configs:
+        families[config.family()].append(config)
+    groups = []
+    for members in families.values():
+        small = trains_together(members[0], shapes[members[0].data])
+        share = min(MOST_TOGETHER, -(-len(members) // jobs)) if small else 1
+        groups += [members[k : k + share] for k in range(0, len(members), share)]
+    return groups
+
+
+def trains_together(config: RunConfig, shape: tuple[int, ...]) -> bool:
+    """Whether members of this size are faster as an ensemble than one by one."""
+    net = config.model.network
+    if not isinstance(net, MLP):
+        return False
+    size, latents = torch.Size(shape).numel(), config.model.latents
+    widths = (size, *net.encoder, latents), (latents, *net.decoder, size)
+    return sum(i * o for w in widths for i, o in pairwise(w)) <= SMALL
+
+
+def train_group(
+    configs: Sequence[RunConfig], root: Path, dataset: Dataset, seconds: float, show: Show
+) -> None:
+    """Train configurations of one family, from wherever each was left, to their end."""
+    paths = {config: folders.create(config, root) for config in configs}
+    with locked(sorted(paths.values())):
+        rest = [config for config in configs if folders.read(paths[config]) is None]
+        while rest:
+            step, members = _common_step({c: folders.checkpoints(paths[c]) for c in rest})
+            training = Training(members, dataset)
+            _train_from(step, training, [paths[c] for c in members], seconds, show)
+            rest = [config for config in rest if config not in members]
+
+
+def _work(configs: list[RunConfig], root: Path, seconds: float, show: Show) -> None:
+    train_group(configs, root, configs[0].data.load(), seconds, show)
+
+
+@contextlib.contextmanager
+def threads(number: int) -> Iterator[None]:
+    """So many threads meanwhile; one for small networks, which wait for each other too often."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _common_step(found: dict[RunConfig, dict[int, Path]]) -> tuple[int, list[RunConfig]]:
+    """The step that most members can go on from, the latest if several, and those members.
+
+    A kill can fall between the checkpoints of one ensemble. The old ones are removed only after
+    all new ones are there, so there is a step that all its members share.
+    """
+    steps = {config: set(files) or {0} for config, files in found.items()}
+    count = Counter(step for each in steps.values() for step in each)
+    step = max(count, key=lambda s: (count[s], s))
+    return step, [config for config in steps if step in steps[config]]
+
+
+def _train_from(
+    step: int, training: Training, paths: Sequence[Path], seconds: float, show: Show
+) -> None:
+    """Train from one step to the end, with checkpoints on the way."""
+    spent = 0.0
+    if step:
+        states = [folders.load_checkpoint(folders.checkpoints(path)[step]) for path in paths]
+        spent = float(states[0].pop("seconds"))
+        training.restore(step, states)
+    records: list[dict[str, Any]] = []
+    for path in paths:
+        folders.trim_log(path, step)
+    started = saved = time.monotonic()
+    for tick in ticks(training):
+        show(report(training.config.label(), training, tick))
+        if tick.due:
+            records.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
+        finished = tick.step == training.config.steps
+        if finished or time.monotonic() - saved > seconds:
+            elapsed = spent + time.monotonic() - started
+            for k, path in enumerate(paths):
+                folders.append_log(path, [_of_member(record, k) for record in records])
+            _save(training, paths, elapsed)
+            records, saved = [], time.monotonic()
+    weights = training.model.state_dict()
+    for k, path in enumerate(paths):
+        results = {
+            "shape": list(training.dataset.shape),
+            "seconds": round(elapsed / len(paths), 3),
+            "stopped": training.stopped.get(k),
+            "terms": {name: float(values[k]) for name, values in tick.terms.items()},
+        }
+        folders.finish(path, {name: tensor[k] for name, tensor in weights.items()}, results)
+
+
+def _of_member(record: dict[str, Any], k: int) -> dict[str, float]:
+    return {name: value[k] if isinstance(value, list) else value for name, value in record.items()}
+
+
+def _save(training: Training, paths: Sequence[Path], elapsed: float) -> None:
+    """New checkpoints of all members first, then away with the old ones."""
+    for k, path in enumerate(paths):
+        state = {**training.state(k), "seconds": torch.tensor(elapsed)}
+        folders.save_checkpoint(path, training.step, state)
+    for path in paths:
+        for step, file in folders.checkpoints(path).items():
+            if step != training.step:
+                file.unlink()
+
+
+@contextlib.contextmanager
+def locked(paths: Sequence[Path]) -> Iterator[None]:
+    """Hold the locks of run folders; the kernel releases them if the process dies.
+
+    Always taken in one order, so that two processes cannot wait for each other.
+    """
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            file = stack.enter_context((path / "lock").open("w"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"waiting for another process that is training {path}", file=sys.stderr)  # noqa: T201
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,193 @@
+"""A run on disk: one member's training, in a folder named by the hash of its configuration.
+
+config.json        what was asked for; its hash is the end of the folder's name
+environment.json   where it ran
+log.jsonl          the loss and its terms, about 200 records
+checkpoint-...     while it is under way: all that is needed to go on
+weights.safetensors, results.json    when it is done; results.json comes last and marks that
+
+Every file is written under a temporary name and renamed, so that a file that is there is whole.
+Nothing is pickled. What does not fit its checksum is refused, never repaired.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+import unpick
+from unpick.models import Autoencoder
+from unpick.training.config import RunConfig, dumps, from_json
+
+
+class DamagedRun(ValueError):
+    """A run folder is not what it should be; the message names it and says why."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path}: {what}; delete the folder to train this run again")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes:
+        path: Its folder.
+        config: What was asked for.
+        results: What came out: final terms, seconds, shape of the data, checksum of the weights.
+    """
+
+    path: Path
+    config: RunConfig
+    results: dict[str, Any]
+
+    def log(self) -> list[dict[str, float]]:
+        """The records logged while training."""
+        return [json.loads(line) for line in (self.path / "log.jsonl").read_text().splitlines()]
+
+    def model(self) -> Autoencoder:
+        """The trained model, an ensemble of one."""
+        return load_together([self])
+
+
+def load_together(runs: Sequence[Run]) -> Autoencoder:
+    """The trained models of several runs of one architecture, as one ensemble."""
+    shape, config = tuple(runs[0].results["shape"]), runs[0].config.model
+    if any(run.config.model != config or tuple(run.results["shape"]) != shape for run in runs):
+        raise ValueError("runs of different architectures cannot be loaded as one ensemble")
+    model = Autoencoder(config, shape, [run.config.seed for run in runs])
+    members = [safetensors.torch.load_file(run.path / "weights.safetensors") for run in runs]
+    model.load_state_dict({name: torch.stack([m[name] for m in members]) for name in members[0]})
+    return model.eval()
+
+
+def folder(config: RunConfig, root: Path) -> Path:
+    """Where a run of this configuration lies."""
+    return root / f"{config.label()}-seed{config.seed}-{config.identity()}"
+
+
+def create(config: RunConfig, root: Path) -> Path:
+    """Make the run's folder, if need be, and check that it is this configuration's."""
+    path = folder(config, root)
+    path.mkdir(parents=True, exist_ok=True)
+    if not (path / "config.json").exists():
+        write(path / "environment.json", json.dumps(environment(), indent=2).encode())
+        write(path / "config.json", dumps(config).encode())
+    if read_config(path) != config:
+        raise DamagedRun(path, "config.json is not the configuration the folder is named after")
+    return path
+
+
+def read_config(path: Path) -> RunConfig:
+    """The configuration in a run folder, checked against the folder's name."""
+    try:
+        config = from_json(json.loads((path / "config.json").read_text()), RunConfig)
+    except FileNotFoundError:
+        raise DamagedRun(path, "there is no config.json") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DamagedRun(path, f"config.json cannot be read ({error})") from None
+    if not path.name.endswith(config.identity()):
+        raise DamagedRun(path, "config.json does not match the hash in the folder's name")
+    return config
+
+
+def read(path: Path) -> Run | None:
+    """The finished run in this folder, or None if it is not finished; damage raises."""
+    if not (path / "results.json").exists():
+        return None
+    config = read_config(path)
+    try:
+        results = json.loads((path / "results.json").read_text())
+        digest = results["weights_sha256"]
+    except (ValueError, KeyError):
+        raise DamagedRun(path, "results.json cannot be read") from None
+    weights = path / "weights.safetensors"
+    if not weights.exists():
+        raise DamagedRun(path, "weights.safetensors is missing")
+    if hashlib.sha256(weights.read_bytes()).hexdigest() != digest:
+        raise DamagedRun(path, "weights.safetensors does not match its checksum")
+    return Run(path, config, results)
+
+
+def checkpoints(path: Path) -> dict[int, Path]:
+    """The checkpoints in a folder, by step."""
+    return {int(file.name.split("-")[1]): file for file in path.glob("checkpoint-*.safetensors")}
+
+
+def save_checkpoint(path: Path, step: int, state: dict[str, Tensor]) -> None:
+    """Write one member's state; the file's name carries its checksum."""
+    content = safetensors.torch.save({k: v.contiguous() for k, v in state.items()})
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    write(path / f"checkpoint-{step:09d}-{digest}.safetensors", content)
+
+
+def load_checkpoint(file: Path) -> dict[str, Tensor]:
+    """Read one member's state, if its checksum is right."""
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest()[:16] != file.stem.split("-")[2]:
+        raise DamagedRun(file.parent, f"{file.name} does not match its checksum")
+    try:
+        return safetensors.torch.load(content)
+    except SafetensorError as error:
+        raise DamagedRun(file.parent, f"{file.name} cannot be read ({error})") from None
+
+
+def trim_log(path: Path, step: int) -> None:
+    """Drop the records after `step`, and a line cut off by a kill."""
+    file, kept = path / "log.jsonl", []
+    for line in file.read_text().splitlines() if file.exists() else ():
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line + "\n")
+        except ValueError:
+            break
+    write(file, "".join(kept).encode())
+
+
+def append_log(path: Path, records: Iterable[dict[str, float]]) -> None:
+    """Add records to the log."""
+    with (path / "log.jsonl").open("a") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def finish(path: Path, weights: dict[str, Tensor], results: dict[str, Any]) -> None:
+    """Write weights, then results, then drop the checkpoints."""
+    content = safetensors.torch.save({k: v.contiguous() for k, v in weights.items()})
+    write(path / "weights.safetensors", content)
+    results = {**results, "weights_sha256": hashlib.sha256(content).hexdigest()}
+    write(path / "results.json", json.dumps(results, indent=2).encode())
+    for file in checkpoints(path).values():
+        file.unlink()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def environment() -> dict[str, object]:
+    """What a number may depend on besides its configuration."""
+    return {
+        "unpick": unpick.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }

@@ -1,0 +1,96 @@
+"""Worker processes with one thread each, and memory settings that suit training."""
+
+import ctypes
+import multiprocessing
+import os
+import queue
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from multiprocessing.synchronize import Event
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+# The worker's side, set by `_enter` when a worker starts.
+_reports: Any = None
+_halt: Event | None = None
+_parent = 0
+
+
+class Workers:
+    """Processes that run `work(*arguments, show)` and report to this one.
+
+    They end with this process, however it ends: each asks about twice a second, when it reports,
+    whether its parent has gone or has called a halt.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.reports, self.halt = context.Queue(), context.Event()
+        setup = (self.reports, self.halt, os.getpid())
+        self.pool = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=setup)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.halt.set()
+        self.pool.shutdown(cancel_futures=True)
+
+    def run(
+        self,
+        work: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        show: Callable[[Any], None],
+    ) -> list[Any]:
+        """The results of all calls, in order; `show` gets what they report meanwhile."""
+        futures = [self.pool.submit(_call, work, *each) for each in arguments]
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            while True:
+                try:
+                    show(self.reports.get_nowait())
+                except queue.Empty:
+                    break
+            for future in done:
+                future.result()  # raises what the worker raised
+        return [future.result() for future in futures]
+
+
+def _enter(reports: Any, halt: Event, parent: int) -> None:  # noqa: ANN401
+    global _reports, _halt, _parent
+    _reports, _halt, _parent = reports, halt, parent
+    torch.set_num_threads(1)
+    keep_memory()
+
+
+def _call(work: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+    return work(*arguments, _show)
+
+
+def _show(report: Any) -> None:  # noqa: ANN401
+    assert _halt is not None
+    if os.getppid() != _parent or _halt.is_set():
+        raise KeyboardInterrupt
+    _reports.put(report)
+
+
+def keep_memory() -> None:
+    """Tell the C library to keep freed memory instead of returning it to the system.
+
+    Training allocates and frees the same large buffers every step; fetching them anew each time
+    costs up to a third of a convolutional step on a CPU. Only glibc has the switch.
+    """
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
+        trim_threshold, top_pad, mmap_max = -1, -2, -4
+        library.mallopt(mmap_max, 0)
+        library.mallopt(trim_threshold, 2**31 - 1)
+        library.mallopt(top_pad, 64 * 2**20)

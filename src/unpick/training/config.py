@@ -1,0 +1,130 @@
+"""What a run is: data, model, objective, optimiser, length and seed, and its form as JSON."""
+
+import dataclasses
+import hashlib
+import json
+import types
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from unpick.data import DataConfig
+from unpick.models import ModelConfig
+from unpick.objectives import BetaVAE, ObjectiveConfig
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Kingma & Ba (2015), with PyTorch's defaults."""
+
+    learning_rate: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+
+
+@dataclass(frozen=True)
+class Adagrad:
+    """Duchi et al. (2011), with PyTorch's defaults."""
+
+    learning_rate: float = 1e-2
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One member's training, whole: two equal configs give the same weights.
+
+    Attributes:
+        data: The data set and its options.
+        model: Latents, posterior, likelihood, networks.
+        objective: What is minimised.
+        optimiser: Adam or Adagrad.
+        steps: Optimiser steps.
+        batch: Observations a step.
+        seed: Initial weights, order of the data, noise.
+    """
+
+    data: DataConfig
+    model: ModelConfig = field(default_factory=ModelConfig)
+    objective: ObjectiveConfig = field(default_factory=BetaVAE)
+    optimiser: Adam | Adagrad = field(default_factory=Adam)
+    steps: int = 10_000
+    batch: int = 128
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("batch", 2), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if not self.optimiser.learning_rate > 0:
+            got = self.optimiser.learning_rate
+            raise ValueError(f"learning_rate must be positive, got {got}")
+        if self.model.posterior not in self.objective.posteriors:
+            allowed = " or ".join(self.objective.posteriors)
+            raise ValueError(
+                f"{self.objective.name} needs the posterior {allowed}, got {self.model.posterior}"
+            )
+
+    def label(self) -> str:
+        """For people: the data set and the objective."""
+        full = "-full" if self.model.posterior == "full" else ""
+        return f"{self.data.name}-{self.objective.name}{full}"
+
+    def identity(self) -> str:
+        """Twelve hexadecimal digits that name this run."""
+        return hashlib.sha256(dumps(self).encode()).hexdigest()[:12]
+
+    def family(self) -> str:
+        """Equal for runs that can train together: those that differ in seed and scalars only."""
+        document = to_json(self)
+        document["seed"] = 0
+        for part in ("objective", "optimiser"):
+            hints = get_type_hints(type(getattr(self, part)))
+            for name in document[part]:
+                if hints.get(name) is float:
+                    document[part][name] = 0.0
+        return json.dumps(document, sort_keys=True)
+
+
+def dumps(config: RunConfig) -> str:
+    """Canonical JSON: sorted keys, every dataclass tagged with its type."""
+    return json.dumps(to_json(config), sort_keys=True, indent=2)
+
+
+def to_json(value: Any) -> Any:  # noqa: ANN401
+    """A dataclass as plain JSON values; whole numbers in float fields become floats."""
+    if dataclasses.is_dataclass(value):
+        hints = get_type_hints(type(value))
+        document: dict[str, Any] = {"type": type(value).__name__}
+        for entry in dataclasses.fields(value):
+            item = getattr(value, entry.name)
+            document[entry.name] = float(item) if hints[entry.name] is float else to_json(item)
+        return document
+    return [to_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+T = TypeVar("T")
+
+
+def from_json(document: dict[str, Any], kind: type[T]) -> T:
+    """The inverse of `to_json`; an unknown type or field is an error, never ignored."""
+    tag, hints = document.get("type"), get_type_hints(kind)
+    if tag != kind.__name__:
+        raise ValueError(f"expected a {kind.__name__}, got {tag!r}")
+    names = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    unknown, missing = document.keys() - names - {"type"}, names - document.keys()
+    if unknown or missing:
+        raise ValueError(f"{tag}: unknown fields {sorted(unknown)}, missing {sorted(missing)}")
+    return kind(**{name: _decode(document[name], hints[name]) for name in names})
+
+
+def _decode(value: Any, hint: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        members = get_args(hint) if get_origin(hint) in (types.UnionType,) else (hint,)
+        for member in members:
+            if member.__name__ == value.get("type"):
+                return from_json(value, member)
+        raise ValueError(f"unknown type {value.get('type')!r}")
+    if isinstance(value, list):
+        inner = get_args(hint)
+        each = inner[0] if inner[-1] is Ellipsis else None
+        return tuple(_decode(item, each or inner[k]) for k, item in enumerate(value))
+    return value

@@ -1,0 +1,192 @@
+"""The one training loop, for an ensemble of members at once."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unpick.data import Dataset, split
+from unpick.models import Autoencoder
+from unpick.objectives import Adversarial, Pass, Terms, stack, total
+from unpick.training.config import Adam, RunConfig
+from unpick.training.parameters import Rows
+from unpick.training.streams import Streams, generator
+
+LOG_POINTS = 200  # records a run, however long
+
+
+class Training:
+    """An ensemble on its way: the models, their optimiser, and the step they have reached.
+
+    Args:
+        configs: One a member; they may differ in seed and scalar hyperparameters only.
+        dataset: What `configs[0].data` describes.
+    """
+
+    def __init__(self, configs: Sequence[RunConfig], dataset: Dataset) -> None:
+        if len({config.family() for config in configs}) != 1:
+            raise ValueError("members of an ensemble may differ in seed and scalars only")
+        self.configs, self.dataset = tuple(configs), dataset
+        self.config = config = configs[0]
+        self.indices = split(dataset).train
+        if len(self.indices) < config.batch:
+            raise ValueError(
+                f"batch must be at most the {len(self.indices)} training observations "
+                f"of {dataset.name}, got {config.batch}"
+            )
+        seeds = [c.seed for c in configs]
+        self.streams = Streams(seeds)
+        self.objective = stack([c.objective for c in configs])
+        self.model = Autoencoder(config.model, dataset.shape, seeds)
+        self.players = {"model": Rows(self.model, [c.optimiser for c in configs])}
+        self.critic = None
+        if isinstance(self.objective, Adversarial):
+            generators = [generator(seed, "critic") for seed in seeds]
+            self.critic = self.objective.make_critic(config.model.latents, generators)
+            rate = configs[0].objective.critic_learning_rate  # type: ignore[union-attr]
+            optimisers = [Adam(rate, 0.5, 0.9) for _ in configs]
+            self.players["critic"] = Rows(self.critic, optimisers)
+        self.step = 0
+        self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
+
+    def advance(self, until: int) -> dict[str, Float[Tensor, "s"]]:
+        """Train up to step `until`; the loss and its terms at the last step taken."""
+        while self.step < until:
+            terms, loss = self._step()
+            self.step += 1
+        values = {name: term.value.detach().mean(1) for name, term in terms.items()}
+        return {"loss": loss.detach(), **values}
+
+    def _step(self) -> tuple[Terms, Float[Tensor, "s"]]:
+        batch, latents = self.config.batch, self.config.model.latents
+        z, terms = self._forward("batch", "noise")
+        loss = total(terms)
+        finite = loss.isfinite()
+        if not finite.all():
+            self._freeze((~finite).nonzero()[:, 0].tolist())
+        self.players["model"].descend(loss)
+        if self.critic is not None:
+            with torch.no_grad():
+                other, _ = self._forward("other batch", "other noise", objective=False)
+            shuffle = self.streams.uniform("shuffle", self.step, (batch, latents))
+            assert isinstance(self.objective, Adversarial)
+            critic_loss = self.objective.critic_loss(self.critic, z.detach(), other, shuffle)
+            self.players["critic"].descend(critic_loss.mean(1))
+        return terms, loss
+
+    def _forward(
+        self, purpose: str, noise: str, objective: bool = True
+    ) -> tuple[Float[Tensor, "s b d"], Terms]:
+        size, latents = self.config.batch, self.config.model.latents
+        indices = self.streams.batch(purpose, self.step, size, self.indices)
+        x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
+        q = self.model.encode(x)
+        z = q.sample(self.streams.normal(noise, self.step, (size, latents)))
+        if not objective:
+            return z, {}
+        likelihood = self.config.model.likelihood
+        output = self.model.decode(z)
+        p = Pass(x, q, z, output, likelihood, self.step, len(self.indices), self.critic)
+        return z, self.objective(p)
+
+    def _freeze(self, members: Sequence[int]) -> None:
+        for member in members:
+            self.stopped.setdefault(member, self.step)
+            for player in self.players.values():
+                player.freeze(member)
+
+    def state(self, member: int) -> dict[str, Tensor]:
+        """All that is needed to go on with one member from this step."""
+        parts = {
+            f"{name}.{key}": tensor
+            for name, player in self.players.items()
+            for key, tensor in player.state(member).items()
+        }
+        return {**parts, "stopped": torch.tensor(self.stopped.get(member, -1))}
+
+    def restore(self, step: int, states: Sequence[dict[str, Tensor]]) -> None:
+        """Put every member where it was at `step`."""
+        self.step = step
+        for member, state in enumerate(states):
+            for name, player in self.players.items():
+                prefix = f"{name}."
+                part = {
+                    k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)
+                }
+                player.restore(member, part)
+            if (stopped := int(state["stopped"])) >= 0:
+                self._freeze([member])
+                self.stopped[member] = stopped
+
+
+class Tick(NamedTuple):
+    """A sign of life, about twice a second; a record for the log when one is due."""
+
+    step: int
+    terms: dict[str, Float[Tensor, "s"]]
+    due: bool
+
+
+def ticks(training: Training) -> Iterator[Tick]:
+    """Train to the end, handing control back about twice a second and at every log point."""
+    steps = training.config.steps
+    every, pace = max(1, steps // LOG_POINTS), 1
+    while training.step < steps:
+        started, start = time.perf_counter(), training.step
+        log_point = min(steps, (start // every + 1) * every)
+        terms = training.advance(min(log_point, start + pace))
+        rate = (training.step - start) / (time.perf_counter() - started)
+        pace = max(1, int(0.5 * rate))
+        yield Tick(training.step, terms, due=training.step == log_point)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Trained members, with what was logged on the way.
+
+    Attributes:
+        configs: One a member.
+        model: Their weights, side by side.
+        log: Records with `step` and, for each term, a value a member.
+        stopped: Members whose loss stopped being finite, and when; their weights are of that step.
+    """
+
+    configs: tuple[RunConfig, ...]
+    model: Autoencoder
+    log: tuple[dict[str, object], ...] = ()
+    stopped: dict[int, int] = field(default_factory=dict)
+
+
+def train(
+    config: RunConfig | Sequence[RunConfig], dataset: Dataset | None = None, progress: bool = True
+) -> Ensemble:
+    """Train one configuration, or several together, in memory.
+
+    Args:
+        config: One, or a sequence whose members differ in seed and scalar hyperparameters.
+        dataset: Loaded from the configuration if left out.
+        progress: Whether to show a bar with the loss terms, the speed and the time left.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from unpick.training import preset
+        >>> config = replace(preset("synth-lin"), steps=20)
+        >>> ensemble = train([replace(config, seed=s) for s in range(3)], progress=False)
+        >>> ensemble.model.members
+        3
+    """
+    from unpick.training.progress import Bars, report
+
+    configs = (config,) if isinstance(config, RunConfig) else tuple(config)
+    training = Training(configs, dataset or configs[0].data.load())
+    log: list[dict[str, object]] = []
+    with Bars(progress) as bars:
+        for tick in ticks(training):
+            bars.update(report(configs[0].label(), training, tick))
+            if tick.due:
+                log.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
+    return Ensemble(configs, training.model.eval(), tuple(log), dict(training.stopped))
