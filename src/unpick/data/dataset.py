@@ -70,7 +70,7 @@ class Dense:
     def read(self, indices: Int[Tensor, "n"]) -> Float[Tensor, "n ..."]:
         """Observations as float32."""
         if isinstance(self.array, Tensor):
-            return self.array[indices]
+            return self.array.index_select(0, indices)
         return torch.from_numpy(self.array[indices.numpy()]).float().div_(255)
 
 

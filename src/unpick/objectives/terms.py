@@ -4,6 +4,7 @@ import copy
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -29,16 +30,24 @@ class Pass:
     n_data: int  # observations in the training part
     critic: nn.Module | None = None
 
-    def distortion(self) -> Float[Tensor, "s b"]:
-        """What reconstruction costs, per observation."""
+    def distortion(self) -> Float[Tensor, "s b ..."]:
+        """What reconstruction costs, pixel by pixel."""
         return distortion(self.likelihood, self.x, self.output)
 
 
 class Term(NamedTuple):
-    """A value per observation (or one a batch, shape (S, 1)) and its weight in the sum."""
+    """A value and its weight in the sum.
+
+    The value has a member axis, a batch axis (of length one if it belongs to the batch as a whole)
+    and any further axes, over which it is summed: pixels of the distortion, latents of the KL.
+    """
 
     value: Tensor
     weight: float = 1.0
+
+    def reduced(self) -> Float[Tensor, "s"]:
+        """Summed over pixels or latents, averaged over the batch: the only place that does so."""
+        return self.value.flatten(1).sum(1) / self.value.shape[1]
 
 
 Terms = dict[str, Term]
@@ -69,12 +78,8 @@ class Adversarial(Protocol):
 
 
 def total(terms: Terms) -> Float[Tensor, "s"]:
-    """The loss of every member: the only sum of terms and the only mean over a batch."""
-    loss: Tensor | float = 0.0
-    for term in terms.values():
-        loss = loss + term.weight * term.value
-    assert isinstance(loss, Tensor)
-    return loss.mean(1)
+    """The loss of every member: the weighted sum of its terms."""
+    return reduce(torch.add, [term.reduced() * term.weight for term in terms.values()])
 
 
 T = TypeVar("T")
@@ -83,8 +88,8 @@ T = TypeVar("T")
 def stack(objectives: Sequence[T]) -> T:
     """One objective for an ensemble whose members differ in scalar hyperparameters.
 
-    Float fields that differ become (S, 1) tensors, which broadcast against the (S, B) values of
-    the terms, so that an objective is written for one model and works for many.
+    Float fields that differ become tensors of S values, the weights of reduced terms, so that an
+    objective is written for one model and works for many.
     """
     first = objectives[0]
     together = copy.copy(first)
@@ -95,5 +100,5 @@ def stack(objectives: Sequence[T]) -> T:
                 raise ValueError(
                     f"members of an ensemble may not differ in {field.name}: {values}"
                 )
-            object.__setattr__(together, field.name, torch.tensor(values)[:, None])
+            object.__setattr__(together, field.name, torch.tensor(values))
     return together

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unpick.models.posterior import Delta, Family
+from unpick.models.posterior import Delta, Diagonal, Family
 from unpick.objectives.terms import Draw, Pass, Term, Terms
 
 
@@ -37,7 +37,8 @@ class BetaVAE:
     def __call__(self, p: Pass) -> Terms:
         """Distortion and KL."""
         assert not isinstance(p.q, Delta)
-        return {"distortion": Term(p.distortion()), "kl": Term(p.q.kl(), self.beta)}
+        kl = p.q.kl_per_latent() if isinstance(p.q, Diagonal) else p.q.kl()
+        return {"distortion": Term(p.distortion()), "kl": Term(kl, self.beta)}
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ class AnnealedVAE:
         """Distortion and the distance of the KL from the present capacity."""
         assert not isinstance(p.q, Delta)
         capacity = self.capacity * min(1.0, p.step / self.anneal_steps)
-        kl = p.q.kl().mean(1, keepdim=True)
+        kl = p.q.kl().mean(1)
         return {
             "distortion": Term(p.distortion()),
-            "capacity_gap": Term((kl - capacity).abs(), self.gamma),
-            "kl": Term(kl.detach(), 0.0),
+            "capacity_gap": Term((kl - capacity).abs()[:, None], self.gamma),
+            "kl": Term(kl.detach()[:, None], 0.0),
         }

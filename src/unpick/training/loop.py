@@ -58,24 +58,23 @@ class Training:
         while self.step < until:
             terms, loss = self._step()
             self.step += 1
-        values = {name: term.value.detach().mean(1) for name, term in terms.items()}
+        values = {name: term.reduced().detach() for name, term in terms.items()}
         return {"loss": loss.detach(), **values}
 
     def _step(self) -> tuple[Terms, Float[Tensor, "s"]]:
         batch, latents = self.config.batch, self.config.model.latents
         z, terms = self._forward("batch", "noise")
         loss = total(terms)
-        finite = loss.isfinite()
-        if not finite.all():
-            self._freeze((~finite).nonzero()[:, 0].tolist())
-        self.players["model"].descend(loss)
+        if not loss.sum().isfinite():
+            self._freeze((~loss.isfinite()).nonzero()[:, 0].tolist())
+        self.players["model"].descend(loss, self.step + 1)
         if self.critic is not None:
             with torch.no_grad():
                 other, _ = self._forward("other batch", "other noise", objective=False)
             shuffle = self.streams.uniform("shuffle", self.step, (batch, latents))
             assert isinstance(self.objective, Adversarial)
             critic_loss = self.objective.critic_loss(self.critic, z.detach(), other, shuffle)
-            self.players["critic"].descend(critic_loss.mean(1))
+            self.players["critic"].descend(critic_loss.mean(1), self.step + 1)
         return terms, loss
 
     def _forward(
