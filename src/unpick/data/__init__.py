@@ -3,6 +3,8 @@
 from difflib import get_close_matches
 from typing import get_args
 
+from unpick.data.cars3d import Cars3D
+from unpick.data.celeba import CelebA
 from unpick.data.dataset import (
     DataDamaged,
     DataMissing,
@@ -13,6 +15,15 @@ from unpick.data.dataset import (
     Split,
     split,
 )
+from unpick.data.dsprites import DSprites
+from unpick.data.faces import Faces
+from unpick.data.heads import Heads
+from unpick.data.idx import MNIST, FashionMNIST
+from unpick.data.mpi3d import MPI3D
+from unpick.data.shapes3d import Shapes3D
+from unpick.data.shapes3d_file import Shapes3DFile
+from unpick.data.smallnorb import SmallNORB
+from unpick.data.sprites import Sprites
 from unpick.data.synthetic import Circles, LinearGaussian, SynthLin, SynthNonlin
 
 __all__ = [
@@ -30,7 +41,11 @@ __all__ = [
 ]
 
 # Every data set is a frozen dataclass: its fields are the options, `load()` makes the data.
-DataConfig = SynthLin | SynthNonlin | Circles | LinearGaussian
+Embedded = SynthLin | SynthNonlin | Circles | LinearGaussian | Sprites | Shapes3D | Heads
+FromFiles = (
+    DSprites | Shapes3DFile | MPI3D | MNIST | FashionMNIST | CelebA | Faces | SmallNORB | Cars3D
+)
+DataConfig = Embedded | FromFiles
 
 DATASETS = {config.name: config for config in get_args(DataConfig)}
 

@@ -76,10 +76,13 @@ def ppca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
     return LinearModel(mean, vectors[:, :latents] * (values[:latents] - noise).sqrt(), noise)
 
 
-def ppca_em(x: Float[Tensor, "n p"], latents: int, steps: int = 200, seed: int = 0) -> LinearModel:
+def ppca_em(
+    x: Float[Tensor, "n p"], latents: int, steps: int = 5000, seed: int = 0
+) -> LinearModel:
     """PPCA by expectation maximisation (Tipping & Bishop 1999, eq. 29 and 30).
 
-    Reaches the likelihood of `ppca`, with columns of W turned by an arbitrary rotation.
+    Reaches the likelihood of `ppca`, with columns of W turned by an arbitrary rotation; the less
+    noise, the more slowly.
     """
     mean, values, vectors = _spectrum(x, latents)
     cov = (vectors * values) @ vectors.T

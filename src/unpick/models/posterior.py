@@ -114,7 +114,7 @@ def build(family: Family, parameters: Float[Tensor, "*n p"], latents: int) -> Po
     return Full(mean, torch.diag_embed(torch.exp(0.5 * log_var)) + below)
 
 
-def _below_diagonal(d: int) -> Float[Tensor, "m d*d"]:
+def _below_diagonal(d: int) -> Float[Tensor, "m dd"]:
     """One row for each entry below the diagonal, to lay a vector out as a triangle."""
     rows, columns = torch.tril_indices(d, d, offset=-1)
     return torch.eye(d * d)[rows * d + columns]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from multiprocessing.synchronize import Event
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -32,7 +32,7 @@ class Workers:
         setup = (self.reports, self.halt, os.getpid())
         self.pool = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=setup)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Workers":
         return self
 
     def __exit__(

@@ -163,6 +163,7 @@ TABLES: dict[Source, dict[str, Callable[[str], RunConfig]]] = {
         "heads": bhowal_faces,
         "faces": bhowal_faces,
         "shapes3d": bhowal_shapes,
+        "shapes3d-file": bhowal_shapes,
         "mpi3d": lambda data: bhowal_shapes(data, 460_800),
     },
 }

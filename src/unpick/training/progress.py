@@ -1,7 +1,7 @@
 """Progress on standard error: a line a training, with loss terms, speed and time left."""
 
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -46,7 +46,7 @@ class Bars:
         self.tasks: dict[str, TaskID] = {}
         self.told: set[str] = set()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Bars":
         self.progress.start()
         return self
 

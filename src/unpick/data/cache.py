@@ -1,0 +1,93 @@
+"""Where downloaded and rendered data live, and how an array gets there whole or not at all."""
+
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from jaxtyping import UInt8
+from numpy.lib import format as npy
+from platformdirs import user_cache_dir
+from rich.console import Console
+from rich.progress import Progress
+
+from unpick.data.dataset import DataDamaged
+
+PATIENCE = 1.0  # seconds of work before a progress bar appears
+
+
+def data_folder() -> Path:
+    """Where downloaded and rendered data live: $UNPICK_DATA, or else the user's cache."""
+    return Path(os.environ.get("UNPICK_DATA") or user_cache_dir("unpick"))
+
+
+def cached_array(
+    name: str, shape: tuple[int, ...], blocks: Iterable[UInt8[np.ndarray, "rows ..."]]
+) -> UInt8[np.ndarray, "n ..."]:
+    """An array of bytes that is computed once and then memory-mapped from disk, read-only.
+
+    Args:
+        name: The file's name in `data_folder()`, without its suffix. It must say all that decides
+            the content, the version of the renderer included: a file that is there is believed.
+        shape: The shape of the whole array.
+        blocks: Consecutive rows of the array; consumed only if there is no file yet.
+    """
+    path = data_folder() / f"{name}.npy"
+    if not path.exists():
+        with written_whole(path) as file:
+            header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+            npy.write_array_header_1_0(file, header)
+            rows = 0
+            for block in _with_progress(f"making {name}", blocks, shape[0]):
+                if block.shape[1:] != shape[1:]:
+                    raise ValueError(f"{name}: a block of shape {block.shape} in {shape}")
+                file.write(np.ascontiguousarray(block).data)
+                rows += len(block)
+            if rows != shape[0]:
+                raise ValueError(f"{name}: the blocks have {rows} rows, not {shape[0]}")
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataDamaged(f"{path} is no whole array; delete it to have it made again") from error
+    if array.shape != shape or array.dtype != np.uint8:
+        raise DataDamaged(
+            f"{path} holds {array.dtype} {array.shape}, not uint8 {shape}; "
+            "delete it to have it made again"
+        )
+    return array
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that stands under its name only once it is complete.
+
+    It is written beside its place and renamed, so a reader never sees half of it, and of two
+    processes that make the same file at once the later one replaces the earlier unnoticed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _with_progress(
+    title: str, blocks: Iterable[UInt8[np.ndarray, "rows ..."]], total: int
+) -> Iterator[UInt8[np.ndarray, "rows ..."]]:
+    """The same blocks; what takes longer than a moment shows how far it is, on stderr."""
+    began = time.monotonic()
+    with Progress(console=Console(stderr=True), auto_refresh=False) as progress:
+        task = progress.add_task(title, total=total, visible=False)
+        for block in blocks:
+            yield block
+            waited = time.monotonic() - began > PATIENCE
+            progress.update(task, advance=len(block), visible=waited, refresh=waited)

@@ -1,0 +1,79 @@
+"""MPI3D, from its npz files."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from unpick.data.containers import npz_array
+from unpick.data.dataset import Dataset, Dense, Factor
+from unpick.data.files import DataFile, find, indexed, sizes_of
+
+Variant = Literal["toy", "realistic", "real", "complex"]
+
+SOURCE = "get it from github.com/rr-learning/disentanglement_dataset"
+
+
+def arm(colours: int, shapes: int) -> tuple[Factor, ...]:
+    """The factors of a robot arm that holds one of so many objects, numbered as in the file."""
+    return (
+        indexed("object colour", colours, categorical=True),
+        indexed("object shape", shapes, categorical=True),
+        indexed("object size", 2),
+        indexed("camera height", 3),
+        indexed("background colour", 3, categorical=True),
+        indexed("horizontal axis", 40),
+        indexed("vertical axis", 40),
+    )
+
+
+@dataclass(frozen=True)
+class MPI3D:
+    """A robot arm that holds an object (Gondal et al. 2019), 64x64 colour images.
+
+    The first three variants have 1036800 images of the same scene: drawn simply, drawn
+    realistically, photographed. `complex` has 460800 photographs of four everyday objects in
+    four colours. The files hold no labels; the order is documented by their authors.
+
+    The images are mapped where they lie in the npz file, 12.7 GB, if it is not compressed, and
+    unpacked once if it is. `load` does not verify the checksum of a file that large.
+    """
+
+    name: ClassVar[str] = "mpi3d"
+    factors: ClassVar[dict[Variant, tuple[Factor, ...]]] = {
+        "toy": arm(6, 6),
+        "realistic": arm(6, 6),
+        "real": arm(6, 6),
+        "complex": arm(4, 4),
+    }
+    checksums: ClassVar[dict[Variant, str]] = {
+        "toy": "md5:55889cb7c7dfc655d6e0277beee88868",
+        "realistic": "md5:59a6225b88b635365f70c91b3e52f70f",
+        "real": "md5:0f33f609918fb5c97996692f91129802",
+    }
+    variant: Variant = "toy"
+    path: str = ""  # the file or its folder; '' is the folder `unpick data get` fills
+
+    def __post_init__(self) -> None:
+        if self.variant not in get_args(Variant):
+            raise ValueError(f"variant must be one of {get_args(Variant)}, got {self.variant!r}")
+
+    def files(self) -> tuple[DataFile, ...]:
+        """The npz file of the variant."""
+        choices: tuple[str, ...] = (f"mpi3d_{self.variant}.npz",)
+        how = SOURCE
+        if self.variant == "real":
+            choices += ("real.npz",)
+        elif self.variant == "complex":
+            choices = ("real3d_complicated_shapes_ordered.npz",)
+        else:
+            how = f"run `unpick data get mpi3d-{self.variant}`, or {SOURCE}"
+        path = find(self.name, self.path, choices, how)
+        return (DataFile(path, self.checksums.get(self.variant, "")),)
+
+    def load(self) -> Dataset:
+        """Map the images, or unpack them."""
+        (file,) = self.files()
+        factors = self.factors[self.variant]
+        shape = (math.prod(sizes_of(factors)), 64, 64, 3)
+        images = npz_array(self.name, file.path, "images", shape)
+        return Dataset(self.name, Dense(images.transpose(0, 3, 1, 2)), factors)

@@ -1,0 +1,51 @@
+"""Imports go along the arrows of the design only."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import unpick
+
+SOURCE = Path(unpick.__file__).parent
+ORDER = [
+    {"data"},
+    {"models"},
+    {"objectives"},
+    {"training"},
+    {"runs", "geometry", "metrics", "theory", "perturb"},
+    {"studies"},
+    {"report"},
+    {"explore"},
+    {"demo", "diagnose", "estimator"},
+    {"cli"},
+]
+RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
+# geometry, metrics and theory know arrays and callables, never a run folder or a trained model.
+NEVER = {name: {"runs", "training"} for name in ("geometry", "metrics", "theory")}
+
+
+def imports(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name.split(".")[1] for name in found if name.startswith("unpick.")} & RANK.keys()
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda f: f.stem)
+def test_imports_flow_one_way(file):
+    own = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    if own == "__init__":
+        assert not imports(file)  # import unpick stays light
+        return
+    for other in imports(file) - {own}:
+        assert RANK[other] < RANK[own], f"{file.name} of {own} imports {other}"
+        assert other not in NEVER.get(own, ()), f"{own} must not know {other}"
+
+
+def test_no_house_rule_file_names():
+    forbidden = {"utils", "helpers", "base", "common", "misc", "core"}
+    assert not [file for file in SOURCE.rglob("*.py") if file.stem in forbidden]

@@ -1,0 +1,69 @@
+import pytest
+import torch
+
+from unpick.data import load
+from unpick.models import linear_vae, pca, ppca, ppca_em
+
+
+@pytest.fixture(scope="module")
+def x():
+    data = load("linear-gaussian", points=20_000)
+    return data.observe(torch.arange(len(data)))
+
+
+def test_pca_equals_scikit_learns(x):
+    from sklearn.decomposition import PCA
+
+    theirs = PCA(3).fit(x.double().numpy())
+    mine = pca(x, 3)
+    overlap = mine.weights.T @ torch.from_numpy(theirs.components_).T
+    torch.testing.assert_close(overlap.abs(), torch.eye(3).double(), atol=1e-6, rtol=0)
+    codes = torch.from_numpy(theirs.transform(x.double().numpy())) * overlap.diagonal().sign()
+    torch.testing.assert_close(mine.encode(x), codes, atol=1e-5, rtol=0)
+
+
+def test_ppca_recovers_what_was_planted(x):
+    model = ppca(x, 3)
+    torch.testing.assert_close(
+        model.weights.norm(dim=0), torch.tensor([3.0, 2.0, 1.0]).double(), rtol=0.02, atol=0
+    )
+    assert model.noise_variance == pytest.approx(0.01, rel=0.02)
+
+
+def test_em_reaches_the_likelihood_of_the_closed_form_from_elsewhere(x):
+    direct, em = ppca(x, 3), ppca_em(x, 3)
+    assert em.log_likelihood(x) == pytest.approx(direct.log_likelihood(x), abs=1e-6)
+    gram = em.weights.T @ em.weights
+    assert (gram - torch.diag(gram.diagonal())).abs().max() > 0.1  # EM leaves the rotation open
+
+
+def test_likelihood_is_at_a_maximum(x):
+    from dataclasses import replace
+
+    model = ppca(x, 3)
+    best = model.log_likelihood(x)
+    for change in (0.99, 1.01):
+        assert replace(model, weights=model.weights * change).log_likelihood(x) < best
+        assert (
+            replace(model, noise_variance=model.noise_variance * change).log_likelihood(x) < best
+        )
+
+
+def test_linear_vae_is_ppca_with_diagonal_posterior_and_prunes(x):
+    noise = ppca(x, 3).noise_variance
+    same = linear_vae(x, 3, noise)
+    torch.testing.assert_close(same.weights, ppca(x, 3).weights)
+    cov = same.posterior_covariance
+    torch.testing.assert_close(cov, torch.diag(cov.diagonal()), atol=1e-12, rtol=0)
+    pruned = linear_vae(x, 3, noise_variance=2.0)  # between the variances 1 and 4
+    assert (pruned.weights.norm(dim=0) > 0).tolist() == [True, True, False]
+    assert pruned.posterior_covariance[2, 2] == pytest.approx(1.0)
+
+
+def test_bad_sizes_are_refused(x):
+    with pytest.raises(ValueError, match=r"1\.\.10, got 11"):
+        pca(x, 11)
+    with pytest.raises(ValueError, match="below the 10 columns"):
+        ppca(x, 10)
+    with pytest.raises(ValueError, match="positive"):
+        linear_vae(x, 3, 0.0)

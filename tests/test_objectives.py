@@ -1,0 +1,215 @@
+import math
+
+import pytest
+import torch
+
+from unpick.models import Diagonal, Full
+from unpick.models.posterior import build, n_parameters
+from unpick.objectives import (
+    AE,
+    DIPVAE,
+    OBJECTIVES,
+    AnnealedVAE,
+    BetaTCVAE,
+    BetaVAE,
+    FactorVAE,
+    Pass,
+    stack,
+    total,
+)
+from unpick.objectives.dip import covariance
+from unpick.objectives.tcvae import aggregate_log_density, stratified_weights
+
+D, B, S = 3, 16, 2
+
+
+@pytest.fixture
+def make_pass(generator):
+    def make(family="diagonal", likelihood="bernoulli", step=0, critic=None):
+        parameters = torch.randn(S, B, n_parameters(family, D), generator=generator)
+        parameters = parameters.double().requires_grad_()
+        q = build(family, parameters, D)
+        z = q.sample(torch.randn(S, B, D, generator=generator).double())
+        x = torch.rand(S, B, 5, generator=generator).double()
+        mixing = torch.randn(D, 5, generator=generator).double()
+        return Pass(x, q, z, z @ mixing, likelihood, step, 1000, critic)
+
+    return make
+
+
+def test_the_vae_is_minus_the_elbo(make_pass):
+    p = make_pass()
+    log_likelihood = torch.distributions.Bernoulli(logits=p.output)
+    kl = torch.distributions.kl_divergence(
+        torch.distributions.Normal(p.q.mean, p.q.variance.sqrt()),
+        torch.distributions.Normal(torch.zeros(D).double(), torch.ones(D).double()),
+    )
+    reconstruction = -(p.x * torch.nn.functional.logsigmoid(p.output)).sum(-1) - (
+        (1 - p.x) * torch.nn.functional.logsigmoid(-p.output)
+    ).sum(-1)
+    assert log_likelihood.probs.shape == p.x.shape
+    elbo = -reconstruction.mean(1) - kl.sum(-1).mean(1)
+    torch.testing.assert_close(total(BetaVAE(1.0)(p)), -elbo)
+
+
+def test_gaussian_distortion_is_the_squared_error_so_beta_is_twice_the_variance(make_pass):
+    p = make_pass(likelihood="gaussian")
+    beta = 0.3
+    density = torch.distributions.Normal(p.output, math.sqrt(beta / 2))
+    constant = 5 * 0.5 * math.log(math.pi * beta)
+    elbo = density.log_prob(p.x).sum(-1).mean(1) + constant - p.q.kl().mean(1)
+    torch.testing.assert_close(total(BetaVAE(beta)(p)), -beta * elbo)
+
+
+def test_full_covariance_is_a_choice_of_the_model(make_pass):
+    p = make_pass("full")
+    assert isinstance(p.q, Full)
+    torch.testing.assert_close(BetaVAE(2.0)(p)["kl"].reduced(), p.q.kl().mean(1))
+
+
+@pytest.mark.parametrize("estimator", ["weighted", "stratified"])
+def test_tcvae_telescopes(make_pass, estimator):
+    p = make_pass()
+    terms = BetaTCVAE(1.0, 1.0, 1.0, estimator)(p)
+    prior = torch.distributions.Normal(0, 1).log_prob(p.z).sum(-1)
+    expected = (p.q.log_prob(p.z) - prior).mean(1)
+    torch.testing.assert_close(
+        total(terms), terms["distortion"].reduced() + expected, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_stratified_weights_sum_to_one_and_hold_the_own_sample_on_the_diagonal():
+    weights = stratified_weights(5, 100)
+    torch.testing.assert_close(weights.sum(1), torch.ones(5))
+    torch.testing.assert_close(weights.diagonal(), torch.full((5,), 0.01))
+    with pytest.raises(ValueError, match="batch <= data"):
+        stratified_weights(5, 4)
+
+
+def test_stratified_estimate_is_unbiased_over_batches(generator):
+    """The mean of exp(log q(z)) over all batches that hold x_0 is q(z) (Chen et al. 2018, C.2)."""
+    n, b = 6, 3
+    means = torch.randn(n, 1, generator=generator)
+    z = means[0] + 0.1
+    log_var = torch.zeros(n, 1)
+    exact = torch.distributions.Normal(means, 1.0).log_prob(z).exp().mean()
+    estimates = []
+    for i in range(1, n):
+        for j in range(1, n):
+            if i != j:
+                chosen = torch.tensor([0, i, j])
+                q = Diagonal(means[chosen][None], log_var[chosen][None])
+                log_qz, _ = aggregate_log_density(q, z.expand(1, b, 1), n, "stratified")
+                estimates.append(log_qz[0, 0].exp())
+    torch.testing.assert_close(torch.stack(estimates).mean(), exact)
+
+
+@pytest.mark.parametrize(("spread", "constant"), [(0.0, math.log(1000)), (1e4, math.log(B))])
+def test_the_constant_of_the_weighted_estimate(generator, spread, constant):
+    mean = spread * torch.randn(1, B, D, generator=generator)
+    q = Diagonal(mean, torch.zeros(1, B, D))
+    log_qz, _ = aggregate_log_density(q, mean, 1000, "weighted")
+    own = q.log_prob(mean) - (math.log(1000) if spread else 0.0)  # the true log q(z)
+    torch.testing.assert_close(own - log_qz, torch.full((1, B), constant), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["I", "II"])
+def test_dip_penalty_vanishes_at_identity_covariance(kind):
+    corners = torch.tensor([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]).double()[None]
+    variance = 0.25 if kind == "II" else 1.0
+    mean = corners * math.sqrt(1 - variance) if kind == "II" else corners
+    q = Diagonal(mean, torch.full((1, 4, 2), math.log(variance)).double())
+    x = torch.zeros(1, 4, 1).double()
+    terms = DIPVAE(kind)(Pass(x, q, mean, x, "gaussian", 0, 4))
+    assert terms["off_diagonal"].value.item() == pytest.approx(0, abs=1e-12)
+    assert terms["diagonal"].value.item() == pytest.approx(0, abs=1e-12)
+
+
+def test_dip_covariance_is_numpys(generator):
+    means = torch.randn(2, 50, 3, generator=generator)
+    expected = torch.stack([torch.cov(m.T, correction=0) for m in means])
+    torch.testing.assert_close(covariance(means), expected)
+
+
+def test_annealed_capacity_grows_and_then_stays(make_pass):
+    objective = AnnealedVAE(gamma=10.0, capacity=4.0, anneal_steps=100)
+    for step, capacity in ((0, 0.0), (50, 2.0), (100, 4.0), (10_000, 4.0)):
+        p = make_pass(step=step)
+        expected = 10 * (p.q.kl().mean(1) - capacity).abs()
+        got = objective(p)
+        torch.testing.assert_close(total(got) - got["distortion"].reduced(), expected)
+
+
+def test_factor_vae_critic_learns_the_log_density_ratio(generator):
+    """With correlated Gaussian latents the trained critic gives their total correlation."""
+    rho = 0.8
+    objective = FactorVAE(critic_layers=2, critic_width=64)
+    critic = objective.make_critic(2, [generator])
+    optimiser = torch.optim.Adam(critic.parameters(), 3e-3)
+
+    def correlated(n):
+        z = torch.randn(1, n, 2, generator=generator)
+        return torch.stack([z[..., 0], rho * z[..., 0] + math.sqrt(1 - rho**2) * z[..., 1]], -1)
+
+    for _ in range(600):
+        keys = torch.rand(1, 512, 2, generator=generator)
+        loss = objective.critic_loss(critic, correlated(512), correlated(512), keys).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    z = correlated(20_000)
+    x = torch.zeros(1, 20_000, 1)
+    q = Diagonal(z, torch.zeros_like(z))
+    estimate = objective(Pass(x, q, z, x, "gaussian", 0, 10, critic))[
+        "total_correlation"
+    ].reduced()
+    assert float(estimate.detach()) == pytest.approx(-0.5 * math.log(1 - rho**2), abs=0.08)
+
+
+def test_critic_sees_each_latent_shuffled_on_its_own(generator):
+    other = torch.arange(20.0).reshape(1, 10, 2)
+    seen = []
+
+    class Spy(torch.nn.Module):
+        def forward(self, z):
+            seen.append(z)
+            return z[..., :1]
+
+    keys = torch.rand(1, 10, 2, generator=generator)
+    FactorVAE().critic_loss(Spy(), other, other, keys)
+    shuffled = seen[1]
+    torch.testing.assert_close(shuffled.sort(1).values, other)
+    assert not torch.equal(shuffled, other)
+    assert not torch.equal(shuffled[..., 0] + 1, shuffled[..., 1])  # rows are torn apart
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_contract(make_pass, name, generator):
+    """Every objective: finite named terms for each member, and a gradient for the posterior."""
+    objective = OBJECTIVES[name]()
+    critic = (
+        objective.make_critic(D, [generator] * S).double()
+        if hasattr(objective, "make_critic")
+        else None
+    )
+    p = make_pass(objective.posteriors[0], critic=critic)
+    terms = objective(p)
+    loss = total(terms)
+    assert loss.shape == (S,)
+    assert all(term.reduced().shape == (S,) for term in terms.values())
+    assert loss.isfinite().all()
+    (gradient,) = torch.autograd.grad(loss.sum(), p.q.mean)
+    assert (gradient.abs().sum((1, 2)) > 0).all()
+
+
+def test_stacked_hyperparameters_reach_their_own_member(make_pass):
+    p = make_pass()
+    both = total(stack([BetaVAE(0.5), BetaVAE(8.0)])(p))
+    torch.testing.assert_close(both[0], total(BetaVAE(0.5)(p))[0], check_dtype=False)
+    torch.testing.assert_close(both[1], total(BetaVAE(8.0)(p))[1], check_dtype=False)
+
+
+def test_members_may_not_differ_in_more_than_scalars():
+    with pytest.raises(ValueError, match="may not differ in kind"):
+        stack([DIPVAE("I"), DIPVAE("II")])
+    assert stack([AE(), AE()]) == AE()

@@ -1,0 +1,290 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from unpick.data import Dataset, Dense, load, split
+from unpick.data.synthetic import LinearGaussian, SynthLin
+from unpick.models import MLP, Conv, ModelConfig, linear_vae
+from unpick.objectives import AE, DIPVAE, OBJECTIVES, BetaTCVAE, BetaVAE, FactorVAE
+from unpick.training import Adagrad, Adam, RunConfig, Training, preset, train
+from unpick.training.config import dumps, from_json, to_json
+from unpick.training.parameters import adagrad, adam
+from unpick.training.presets import TABLES
+from unpick.training.streams import BLOCK, Streams
+
+SMALL = RunConfig(
+    SynthLin(points=500),
+    ModelConfig(2, network=MLP((8,), "tanh", (8,), "tanh")),
+    BetaVAE(0.01),
+    steps=60,
+    batch=16,
+)
+
+
+def weights(training, member):
+    return training.players["model"].values[member].clone()
+
+
+def with_objective(objective):
+    return replace(
+        SMALL, objective=objective, model=replace(SMALL.model, posterior=objective.posteriors[0])
+    )
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [AE(), BetaVAE(0.1), BetaTCVAE(), DIPVAE(), FactorVAE(critic_width=16, critic_layers=2)],
+    ids=lambda o: o.name,
+)
+def test_a_member_does_not_depend_on_its_company(objective):
+    config = with_objective(objective)
+    data = config.data.load()
+    company = Training([replace(config, seed=s) for s in (3, 4, 5, 6)], data)
+    alone = Training([replace(config, seed=5)], data)
+    company.advance(30)
+    alone.advance(30)
+    torch.testing.assert_close(weights(company, 2), weights(alone, 0), rtol=1e-4, atol=1e-6)
+    assert not torch.allclose(weights(company, 0), weights(company, 2), atol=1e-2)
+
+
+def test_members_with_their_own_beta_and_rate_are_those_trained_alone():
+    configs = [
+        SMALL,
+        replace(SMALL, objective=BetaVAE(1.0)),
+        replace(SMALL, optimiser=Adam(1e-2)),
+    ]
+    data = SMALL.data.load()
+    together = Training(configs, data)
+    together.advance(40)
+    for member, config in enumerate(configs):
+        alone = Training([config], data)
+        alone.advance(40)
+        torch.testing.assert_close(
+            weights(together, member), weights(alone, 0), rtol=1e-4, atol=1e-6
+        )
+    assert not torch.allclose(weights(together, 0), weights(together, 1), atol=1e-3)
+    assert not torch.allclose(weights(together, 0), weights(together, 2), atol=1e-3)
+
+
+def test_members_of_different_shape_do_not_train_together():
+    with pytest.raises(ValueError, match="seed and scalars only"):
+        Training([SMALL, replace(SMALL, batch=32)], SMALL.data.load())
+
+
+@pytest.mark.parametrize("config", [Adam(3e-3, 0.8, 0.95), Adagrad(0.05)], ids=["adam", "adagrad"])
+def test_optimisers_are_pytorchs(config, generator):
+    start = torch.randn(2, 7, generator=generator)
+    mine, first, second = start.clone(), torch.zeros(2, 7), torch.zeros(2, 7)
+    theirs = start.clone().requires_grad_()
+    if isinstance(config, Adam):
+        optimiser = torch.optim.Adam([theirs], config.learning_rate, (config.beta1, config.beta2))
+    else:
+        optimiser = torch.optim.Adagrad([theirs], config.learning_rate)
+    rates = torch.full((2, 1), config.learning_rate)
+    for step in range(1, 50):
+        gradient = torch.randn(2, 7, generator=generator)
+        theirs.grad = gradient
+        optimiser.step()
+        if isinstance(config, Adam):
+            adam(mine, gradient, first, second, rates, config, step)
+        else:
+            adagrad(mine, gradient, second, rates)
+    torch.testing.assert_close(mine, theirs.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_resumed_training_is_the_uninterrupted_one():
+    config = with_objective(FactorVAE(critic_width=16, critic_layers=2))
+    data = config.data.load()
+    configs = [replace(config, seed=s) for s in range(3)]
+    whole, first, second = (Training(configs, data) for _ in range(3))
+    whole.advance(60)
+    first.advance(23)
+    second.restore(23, [first.state(k) for k in range(3)])
+    second.advance(60)
+    assert torch.equal(weights(whole, 1), weights(second, 1))
+
+
+def test_running_statistics_are_part_of_the_state(generator):
+    data = Dataset("toy", Dense(torch.rand(200, 1, 8, 8, generator=generator)))
+    network = Conv(
+        encoder=((4, 4, 2, 1),),
+        encoder_dense=(),
+        decoder_dense=(),
+        decoder=(),
+        start_channels=4,
+        encoder_norm=1,
+    )
+    config = replace(SMALL, model=ModelConfig(2, network=network))
+    whole, first, second = (Training([config], data) for _ in range(3))
+    whole.advance(8)
+    first.advance(5)
+    second.restore(5, [first.state(0)])
+    second.advance(8)
+    mean = whole.model.encoder.convolutions[0].running_mean
+    assert mean.abs().sum() > 0
+    assert torch.equal(mean, second.model.encoder.convolutions[0].running_mean)
+
+
+def test_a_member_that_diverges_is_frozen_and_the_others_go_on():
+    data = SMALL.data.load()
+    configs = [SMALL, replace(SMALL, optimiser=Adam(1e30)), replace(SMALL, seed=2)]
+    training = Training(configs, data)
+    training.advance(60)
+    (member, step), *others = training.stopped.items()
+    assert (member, others) == (1, [])
+    assert 1 <= step < 60
+    before = weights(training, 1)
+    training.advance(70)
+    assert torch.equal(weights(training, 1), before)
+    alone = Training([replace(SMALL, seed=2)], data)
+    alone.advance(70)
+    torch.testing.assert_close(weights(training, 2), weights(alone, 0), rtol=1e-4, atol=1e-6)
+
+
+def test_every_objective_lowers_its_loss():
+    for kind in OBJECTIVES.values():
+        objective = kind(critic_width=16, critic_layers=2) if kind is FactorVAE else kind()
+        config = replace(with_objective(objective), steps=150, optimiser=Adam(1e-2))
+        log = train(config, progress=False).log
+        assert log[-1]["loss"][0] < log[0]["loss"][0], kind
+
+
+def test_gradient_is_that_of_finite_differences():
+    """The loss a step descends, against central differences in a few weights, in doubles."""
+    config = replace(SMALL, objective=BetaVAE(0.5))
+    training = Training([config], SMALL.data.load())
+    rows = training.players["model"]
+    store = training.dataset.store.array.double()
+    object.__setattr__(training.dataset.store, "array", store)
+    training.model.double()
+    noise = training.streams.normal
+    training.streams.normal = lambda *arguments: noise(*arguments).double()
+
+    def loss():
+        from unpick.objectives import total
+
+        return total(training._forward("batch", "noise")[1]).sum()
+
+    gradients = torch.autograd.grad(loss(), rows.parameters)
+    for parameter, gradient in zip(rows.parameters, gradients, strict=True):
+        flat, h = parameter.data.reshape(-1), 1e-5
+        assert flat.data_ptr() == parameter.data_ptr()
+        value = float(flat[1])
+        flat[1] = value + h
+        up = float(loss().detach())
+        flat[1] = value - h
+        down = float(loss().detach())
+        flat[1] = value
+        assert (up - down) / (2 * h) == pytest.approx(
+            float(gradient.reshape(-1)[1]), rel=1e-4, abs=1e-8
+        )
+
+
+def test_streams_depend_on_seed_purpose_and_step_alone():
+    one, two = Streams([7]), Streams([1, 7])
+    late = two.normal("noise", 3 * BLOCK + 5, (4,))[1]
+    for step in range(3):
+        one.normal("noise", step, (4,))
+    assert torch.equal(one.normal("noise", 3 * BLOCK + 5, (4,))[0], late)
+    assert not torch.equal(one.normal("other", 3 * BLOCK + 5, (4,))[0], late)
+    numbers = torch.stack([one.normal("noise", step, (100,))[0] for step in range(2 * BLOCK)])
+    assert len(numbers.unique()) > 0.999 * numbers.numel()  # blocks do not repeat each other
+
+
+def test_an_epoch_visits_every_observation_once():
+    streams, indices = Streams([0, 1]), torch.arange(100, 164)
+    epoch = torch.cat([streams.batch("b", step, 16, indices) for step in range(4)], dim=1)
+    assert torch.equal(epoch.sort(1).values, indices.expand(2, -1))
+    following = torch.cat([streams.batch("b", step, 16, indices) for step in range(4, 8)], dim=1)
+    assert not torch.equal(epoch, following)
+    assert not torch.equal(epoch[0], epoch[1])
+
+
+def test_training_never_sees_the_test_part():
+    data = load("synth-lin", points=500)
+    training = Training([SMALL], data)
+    drawn = torch.cat(
+        [training.streams.batch("batch", k, 16, training.indices) for k in range(50)], 1
+    )
+    assert not set(drawn.unique().tolist()) & set(split(data).test.tolist())
+
+
+@pytest.mark.parametrize("source", TABLES)
+def test_presets_survive_json(source):
+    for name in TABLES[source]:
+        config = preset(name, source)
+        document = to_json(config)
+        assert from_json(document, RunConfig) == config
+        assert from_json(document, RunConfig).identity() == config.identity()
+
+
+def test_identity_tells_configs_apart_but_not_ways_of_writing_them():
+    whole = replace(SMALL, objective=BetaVAE(1.0))
+    object.__setattr__(sloppy := BetaVAE(2.0), "beta", 1)  # a float field given a whole number
+    assert replace(SMALL, objective=sloppy).identity() == whole.identity()
+    others = SMALL, replace(SMALL, seed=1), replace(SMALL, steps=61)
+    assert len({config.identity() for config in others}) == 3
+    assert '"type": "BetaVAE"' in dumps(SMALL)
+
+
+def test_unknown_fields_and_types_are_errors():
+    document = to_json(SMALL)
+    with pytest.raises(ValueError, match=r"unknown fields \['bta'\]"):
+        from_json({**document, "bta": 1}, RunConfig)
+    with pytest.raises(ValueError, match="unknown type 'Cat'"):
+        from_json({**document, "objective": {"type": "Cat"}}, RunConfig)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"optimiser": Adam(-1.0)}, "learning_rate must be positive, got -1.0"),
+        ({"objective": AE()}, "ae needs the posterior delta, got diagonal"),
+        ({"seed": -1}, "seed must be at least 0"),
+    ],
+)
+def test_bad_configs_say_what_is_wrong(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(SMALL, **change)
+
+
+def test_a_batch_larger_than_the_data_is_refused():
+    with pytest.raises(ValueError, match="at most the 400 training observations"):
+        Training([replace(SMALL, batch=401)], SMALL.data.load())
+
+
+@pytest.mark.slow
+def test_linear_vae_training_reaches_the_closed_form():
+    """Weights, rotation and posterior variances of PPCA, found by gradient descent."""
+    data = LinearGaussian(singular_values=(1.5, 1.0, 0.5), noise=0.3, dimensions=6, points=20_000)
+    noise_variance = 0.15  # more than the data's 0.09, so that a fourth latent has no use
+    config = RunConfig(
+        data,
+        ModelConfig(4, network=MLP((), "tanh", (), "tanh")),  # one latent more than there are
+        BetaVAE(2 * noise_variance),
+        Adam(2e-3),
+        steps=6000,
+        batch=1000,  # little noise in the gradient: the angle settles within a degree or two
+    )
+    dataset = data.load()
+    ensemble = train([replace(config, seed=s) for s in range(3)], dataset, progress=False)
+    x = dataset.observe(split(dataset).train)
+    best = linear_vae(x, 4, noise_variance)
+    expected = best.weights.norm(dim=0).float()
+    assert expected[3] == 0
+    for s in range(3):
+        found = ensemble.model.decoder.layers[0].weight[s].detach().T  # (P, D)
+        order = found.norm(dim=0).argsort(descending=True)
+        found = found[:, order]
+        torch.testing.assert_close(found.norm(dim=0), expected, atol=0.05, rtol=0)
+        directions = best.weights[:, :3] / best.weights[:, :3].norm(dim=0)
+        aligned = (found[:, :3] / found[:, :3].norm(dim=0)).double().T @ directions
+        torch.testing.assert_close(aligned.abs(), torch.eye(3).double(), atol=0.05, rtol=0)
+        q = ensemble.model.encode(x[None, :1000].expand(3, -1, -1))
+        variances = q.variance[s].mean(0)[order].detach()
+        torch.testing.assert_close(
+            variances[:3], best.posterior_covariance.diagonal()[:3].float(), rtol=0.1, atol=0
+        )
+        assert variances[3] == pytest.approx(1.0, abs=0.05)  # the passive one
