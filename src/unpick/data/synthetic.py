@@ -67,13 +67,13 @@ class SynthNonlin:
     def load(self) -> Dataset:
         """Draw the network and the points."""
         square, generator = unit_square(self.points, self.data_seed)
-        hidden = torch.randn(2, 10, generator=generator), torch.randn(10, generator=generator)
-        out = (
-            torch.randn(10, 6, generator=generator) / 10**0.5,
-            torch.randn(6, generator=generator),
-        )
-        curved = torch.tanh(torch.tanh(square @ hidden[0] + hidden[1]) @ out[0] + out[1])
-        return Dataset(self.name, Dense(curved), SQUARE, square)
+        x = square
+        for inputs, outputs in ((2, 10), (10, 6)):
+            # Uniform within 1/sqrt(inputs), as PyTorch draws a Linear layer.
+            draws = torch.rand(inputs + 1, outputs, generator=generator)
+            layer = (2 * draws - 1) * inputs**-0.5
+            x = torch.tanh(x @ layer[:-1] + layer[-1])
+        return Dataset(self.name, Dense(x), SQUARE, square)
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from unpick.data import DataConfig, Dataset
-from unpick.models import MLP
+from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.runs import folder as folders
 from unpick.runs.folder import Run
 from unpick.runs.workers import Workers
@@ -88,17 +88,24 @@ def plan(
         small = trains_together(members[0], shapes[members[0].data])
         share = min(MOST_TOGETHER, -(-len(members) // jobs)) if small else 1
         groups += [members[k : k + share] for k in range(0, len(members), share)]
-    return groups
+    return sorted(groups, key=lambda group: -work(group, shapes[group[0].data]))
 
 
 def trains_together(config: RunConfig, shape: tuple[int, ...]) -> bool:
     """Whether members of this size are faster as an ensemble than one by one."""
-    net = config.model.network
-    if not isinstance(net, MLP):
-        return False
-    size, latents = torch.Size(shape).numel(), config.model.latents
-    widths = (size, *net.encoder, latents), (latents, *net.decoder, size)
-    return sum(i * o for w in widths for i, o in pairwise(w)) <= SMALL
+    return isinstance(config.model.network, MLP) and n_weights(config.model, shape) <= SMALL
+
+
+def work(group: Sequence[RunConfig], shape: tuple[int, ...]) -> int:
+    """Roughly the multiplications of a group; the longest start first, so that workers end alike."""
+    config = group[0]
+    return len(group) * config.steps * config.batch * n_weights(config.model, shape)
+
+
+@cache
+def n_weights(model: ModelConfig, shape: tuple[int, ...]) -> int:
+    """How many weights one member has."""
+    return sum(p.numel() for p in Autoencoder(model, shape, [0]).parameters())
 
 
 def train_group(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from unpick.training.loop import Tick, Training
 
@@ -35,12 +36,13 @@ class Bars:
     def __init__(self, enabled: bool = True) -> None:
         self.progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=10),
             TextColumn("{task.percentage:3.0f}%"),
             TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[terms]}"),
+            TextColumn("{task.fields[terms]}", table_column=Column(ratio=1, no_wrap=True)),
             console=Console(stderr=True),
+            expand=True,
             disable=not enabled,
         )
         self.tasks: dict[str, TaskID] = {}
@@ -66,7 +68,7 @@ class Bars:
             )
         task = self.tasks[report.label]
         speed = next(t.speed for t in self.progress.tasks if t.id == task)
-        shown = f"{speed:.4g} steps/s" if speed else ""
+        shown = f"{speed:.4g}/s" if speed else ""
         self.progress.update(task, completed=report.step, terms=report.terms, speed=shown)
         for name, step in report.stopped.items():
             if name not in self.told:

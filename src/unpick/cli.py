@@ -1,0 +1,315 @@
+"""The command line: parse, call, print. Heavy imports live inside the verbs."""
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, make_dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeVar
+
+Arguments = list[str]
+T = TypeVar("T")
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Entry point of `unpick`; exits 2 with one line if something is wrong with what was asked."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in ([], ["-h"], ["--help"]):
+        write(HELP)
+        sys.exit(0)
+    if arguments == ["--version"]:
+        from unpick import __version__
+
+        write(__version__)
+        sys.exit(0)
+    try:
+        choose(VERBS, arguments.pop(0), "command")(arguments)
+    except (ValueError, OSError) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        write("interrupted; the same command goes on from the last checkpoint", sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
+
+
+def train(arguments: Arguments) -> None:
+    """Train a model, or read it if it is trained already."""
+    from unpick.data import DATASETS
+    from unpick.objectives import OBJECTIVES
+    from unpick.runs import keep_memory, make
+
+    if not arguments or arguments[0].startswith("-"):
+        write(TRAIN_HELP.format(data=", ".join(DATASETS), objectives=", ".join(OBJECTIVES)))
+        if {"-h", "--help"} & {*arguments}:
+            return
+        fail("train: which data set? `unpick train synth-lin`, for example")
+    config, options = train_options(arguments)
+    keep_memory()
+    configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
+    runs = make(
+        configs,
+        options.runs,
+        jobs=options.jobs or None,
+        progress=options.progress,
+        checkpoint_seconds=options.checkpoint_seconds,
+    )
+    for run in runs:
+        terms = "  ".join(f"{name} {value:.5g}" for name, value in run.results["terms"].items())
+        stopped = run.results["stopped"]
+        ended = "" if stopped is None else f"  (loss not finite at step {stopped})"
+        write(f"{run.path}  {terms}{ended}")
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train, as against what.
+
+    Attributes:
+        seeds: Train this many seeds, counted from --seed.
+        preset: Whose set-up to start from: of the thesis where it has the data set, by default.
+        network: Another kind of network than the preset's, with its own defaults.
+        optimiser: Another optimiser than the preset's, with its own defaults.
+        jobs: Worker processes; 0 is one a core.
+        runs: The folder of run folders.
+        checkpoint_seconds: Time between checkpoints.
+        progress: Show progress bars.
+    """
+
+    seeds: int = 1
+    preset: Literal["default", "thesis", "bhowal", "locatello"] = "default"
+    network: Literal["preset", "mlp", "conv"] = "preset"
+    optimiser: Literal["preset", "adam", "adagrad"] = "preset"
+    jobs: int = 0
+    runs: Path = Path("runs")
+    checkpoint_seconds: float = 20.0
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("seeds", 1), ("jobs", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+
+def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
+    """The configuration that the arguments describe: a data set, perhaps an objective, fields."""
+    from unpick.data import DATASETS
+    from unpick.models import MLP, Conv
+    from unpick.objectives import OBJECTIVES
+    from unpick.training import Adagrad, Adam, RunConfig, preset
+
+    data, rest = arguments[0], arguments[1:]
+    choose(DATASETS, data, "data set")
+    # Which fields there are depends on these, so they are looked at first.
+    source = value_of("--preset", rest, "default")
+    config = preset(data, source)  # type: ignore[arg-type]
+    if rest and not rest[0].startswith("-"):
+        objective = choose(OBJECTIVES, rest.pop(0), "objective")
+        if objective is not type(config.objective):
+            posterior = replace(config.model, posterior=objective.posteriors[0])
+            config = replace(config, objective=objective(), model=posterior)
+    kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
+    if network := kinds.get(value_of("--network", rest, "preset")):
+        config = replace(config, model=replace(config.model, network=network()))
+    if optimiser := kinds.get(value_of("--optimiser", rest, "preset")):
+        config = replace(config, optimiser=optimiser())
+    whole = make_dataclass("Train", [("options", TrainOptions), ("config", RunConfig)])
+    parsed = parse(whole, rest, f"unpick train {data}", default=whole(TrainOptions(), config))
+    return parsed.config, parsed.options
+
+
+def data(arguments: Arguments) -> None:
+    """List, check, draw or fetch data sets."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        write(DATA_HELP)
+        return
+    choose(DATA_VERBS, arguments.pop(0), "data command")(arguments)
+
+
+def data_list(arguments: Arguments) -> None:
+    """All data sets, and which of them are here."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from unpick.data import DATASETS, DataMissing
+    from unpick.data.files import FileConfig
+
+    no_more(arguments, "unpick data list")
+    table = Table("name", "what", "where")
+    for name, kind in DATASETS.items():
+        config, where = kind(), "embedded"
+        if isinstance(config, FileConfig):
+            try:
+                config.files()
+                where = "on disk"
+            except DataMissing:
+                where = "not here"
+        table.add_row(name, (kind.__doc__ or "").splitlines()[0], where)
+    Console().print(table)
+
+
+def data_check(arguments: Arguments) -> None:
+    """Verify the files of a data set: checksums, then structure."""
+    from unpick.data import DATASETS
+    from unpick.data.files import FileConfig, check
+
+    if not arguments or arguments[0].startswith("-"):
+        fail("data check: which data set? `unpick data check mnist [--path FOLDER]`")
+    name, rest = arguments[0], arguments[1:]
+    config = parse(choose(DATASETS, name, "data set"), rest, f"unpick data check {name}")
+    if not isinstance(config, FileConfig):
+        dataset = config.load()
+        write(f"{name} is made here: {len(dataset)} observations of shape {dataset.shape}")
+        return
+    write(check(config))
+
+
+def data_render(arguments: Arguments) -> None:
+    """Draw a contact sheet of a data set."""
+    from unpick.data import DATASETS
+    from unpick.report import contact_sheet
+
+    if not arguments or arguments[0].startswith("-"):
+        fail("data render: which data set? `unpick data render sprites`")
+    name, rest = arguments[0], arguments[1:]
+    kind = choose(DATASETS, name, "data set")
+    whole = make_dataclass("Render", [("data", kind), ("out", Path)])
+    default = whole(kind(), Path(f"{name}.png"))
+    options = parse(whole, rest, f"unpick data render {name}", default=default)
+    contact_sheet(options.data.load()).savefig(options.out, dpi=110)
+    write(f"wrote {options.out}")
+
+
+def data_get(arguments: Arguments) -> None:
+    """Fetch the files of a data set; goes on where it broke off."""
+    from unpick.data.download import REMOTE, get
+
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        fail(f"data get: name one of {', '.join(REMOTE)}")
+    for path in get(arguments[0]):
+        write(f"{path} is right")
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """Where the demo puts what it makes.
+
+    Attributes:
+        report: The folder of the report.
+        runs: The folder of run folders; a second demo reads them.
+    """
+
+    report: Path = Path("demo-report")
+    runs: Path = Path("runs")
+
+
+def demo(arguments: Arguments) -> None:
+    """Show the main result on embedded data in about three minutes."""
+    options = parse(DemoOptions, arguments, "unpick demo")
+    from unpick.demo import demo as show
+    from unpick.runs import keep_memory
+
+    keep_memory()
+    show(options.report, options.runs)
+
+
+def parse(kind: type[T], arguments: Arguments, program: str, default: T | None = None) -> T:
+    """The arguments as a dataclass; a mistake exits 2 with one line."""
+    import tyro
+
+    flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands, tyro.conf.FlagConversionOff)
+    options: dict[str, Any] = {} if default is None else {"default": default}
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(kind, args=arguments, prog=program, config=flat, **options)
+    except SystemExit as stop:
+        if stop.code:
+            fail(f"{one_line(complaint.getvalue())}; see `{program} --help`")
+        raise
+
+
+def one_line(box: str) -> str:
+    """What is wrong, out of the frame in which tyro tells it, with the options it suggests."""
+    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
+    rules = [k for k, line in enumerate(lines) if set(line) == {"─"}] or [len(lines)]
+    message = " ".join(lines[: rules[0]]).removeprefix("Error parsing config: ")
+    near = [line.split()[0] for line in lines[rules[0] :] if line.startswith("--")]
+    hint = f"; did you mean {' or '.join(near[:3])}?" if "nrecognized" in message and near else ""
+    return message + hint
+
+
+def choose(choices: Mapping[str, T], name: str, what: str) -> T:
+    """The choice of that name; an unknown one exits 2 and suggests the nearest."""
+    if name not in choices:
+        near = get_close_matches(name, choices, n=3, cutoff=0.5) or list(choices)
+        fail(f"unknown {what} {name!r}; did you mean {' or '.join(near)}?")
+    return choices[name]
+
+
+def value_of(option: str, arguments: Arguments, default: str) -> str:
+    """The value given to an option, with a space or an equals sign."""
+    for k, argument in enumerate(arguments):
+        if argument == option and k + 1 < len(arguments):
+            return arguments[k + 1]
+        if argument.startswith(f"{option}="):
+            return argument.removeprefix(f"{option}=")
+    return default
+
+
+def no_more(arguments: Arguments, program: str) -> None:
+    """Exit 2 if anything is left."""
+    if arguments:
+        fail(f"{program} takes no arguments, got {' '.join(arguments)}")
+
+
+def write(text: str, stream: Any = None) -> None:  # noqa: ANN401
+    """One line, or a page."""
+    print(text, file=stream)
+
+
+def fail(message: str) -> NoReturn:
+    """One line on standard error, exit code 2."""
+    write("unpick: " + " ".join(message.split()), sys.stderr)
+    sys.exit(2)
+
+
+VERBS: dict[str, Callable[[Arguments], None]] = {"train": train, "data": data, "demo": demo}
+DATA_VERBS: dict[str, Callable[[Arguments], None]] = {
+    "list": data_list,
+    "check": data_check,
+    "render": data_render,
+    "get": data_get,
+}
+
+
+def listed(verbs: Mapping[str, Callable[[Arguments], None]]) -> str:
+    """One line a verb, from its docstring."""
+    return "\n".join(f"  {name:<8}{verb.__doc__}" for name, verb in verbs.items())
+
+
+HELP = f"""unpick shows why a variational autoencoder disentangles, and when it will not.
+
+usage: unpick COMMAND [OPTIONS]
+
+{listed(VERBS)}
+
+`unpick COMMAND --help` tells more; `unpick --version` tells the version."""
+
+DATA_HELP = f"""usage: unpick data COMMAND
+
+{listed(DATA_VERBS)}"""
+
+TRAIN_HELP = """usage: unpick train DATA [OBJECTIVE] [OPTIONS]
+
+Starts from the set-up of a paper for that data set; every field of the configuration is an option:
+`unpick train DATA OBJECTIVE --help` lists them. The run goes to runs/, in a folder named by its
+configuration; the same command again reads it, and goes on with it if it was interrupted.
+
+  DATA       {data}
+  OBJECTIVE  {objectives}
+
+  unpick train synth-lin --seeds 10
+  unpick train synth-lin beta-vae --posterior full --beta 0.01 --learning-rate 0.01 --steps 5000
+  unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6"""
