@@ -9,7 +9,7 @@ from unpick.models import MLP, Conv, ModelConfig, linear_vae
 from unpick.objectives import AE, DIPVAE, OBJECTIVES, BetaTCVAE, BetaVAE, FactorVAE
 from unpick.training import Adagrad, Adam, RunConfig, Training, preset, train
 from unpick.training.config import dumps, from_json, to_json
-from unpick.training.parameters import adagrad, adam
+from unpick.training.parameters import Player
 from unpick.training.presets import TABLES
 from unpick.training.streams import BLOCK, Streams
 
@@ -23,7 +23,7 @@ SMALL = RunConfig(
 
 
 def weights(training, member):
-    return training.players["model"].values[member].clone()
+    return training.players["model"].state(member)["values"]
 
 
 def with_objective(objective):
@@ -74,23 +74,30 @@ def test_members_of_different_shape_do_not_train_together():
 
 @pytest.mark.parametrize("config", [Adam(3e-3, 0.8, 0.95), Adagrad(0.05)], ids=["adam", "adagrad"])
 def test_optimisers_are_pytorchs(config, generator):
-    start = torch.randn(2, 7, generator=generator)
-    mine, first, second = start.clone(), torch.zeros(2, 7), torch.zeros(2, 7)
-    theirs = start.clone().requires_grad_()
-    if isinstance(config, Adam):
-        optimiser = torch.optim.Adam([theirs], config.learning_rate, (config.beta1, config.beta2))
-    else:
-        optimiser = torch.optim.Adagrad([theirs], config.learning_rate)
-    rates = torch.full((2, 1), config.learning_rate)
-    for step in range(1, 50):
-        gradient = torch.randn(2, 7, generator=generator)
-        theirs.grad = gradient
-        optimiser.step()
+    """Three members, two of them at another rate, one of those frozen half way."""
+    start = torch.randn(3, 7, generator=generator)
+    targets = torch.randn(50, 3, 7, generator=generator)
+    rates = [config.learning_rate, 10 * config.learning_rate, 10 * config.learning_rate]
+    expected = []
+    for member, rate in enumerate(rates):
+        theirs = start[member].clone().requires_grad_()
         if isinstance(config, Adam):
-            adam(mine, gradient, first, second, rates, config, step)
+            optimiser = torch.optim.Adam([theirs], rate, (config.beta1, config.beta2))
         else:
-            adagrad(mine, gradient, second, rates)
-    torch.testing.assert_close(mine, theirs.detach(), rtol=1e-5, atol=1e-6)
+            optimiser = torch.optim.Adagrad([theirs], rate)
+        for target in targets[: 25 if member == 2 else None, member]:
+            optimiser.zero_grad()
+            (theirs - target).square().sum().backward()
+            optimiser.step()
+        expected.append(theirs.detach())
+
+    module = torch.nn.ParameterList([torch.nn.Parameter(start.clone())])
+    player = Player(module, [replace(config, learning_rate=rate) for rate in rates])
+    for step, target in enumerate(targets):
+        if step == 25:
+            player.freeze(2)
+        player.descend((module[0] - target).square().sum(1), step + 1)
+    torch.testing.assert_close(module[0].detach(), torch.stack(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_a_resumed_training_is_the_uninterrupted_one():

@@ -97,7 +97,7 @@ def trains_together(config: RunConfig, shape: tuple[int, ...]) -> bool:
 
 
 def work(group: Sequence[RunConfig], shape: tuple[int, ...]) -> int:
-    """Roughly the multiplications of a group; the longest start first, so that workers end alike."""
+    """Roughly the multiplications of a group; the longest start first, so that all end alike."""
     config = group[0]
     return len(group) * config.steps * config.batch * n_weights(config.model, shape)
 

@@ -13,7 +13,7 @@ from unpick.data import Dataset, split
 from unpick.models import Autoencoder
 from unpick.objectives import Adversarial, Pass, Terms, stack, total
 from unpick.training.config import Adam, RunConfig
-from unpick.training.parameters import Rows
+from unpick.training.parameters import Player
 from unpick.training.streams import Streams, generator
 
 LOG_POINTS = 200  # records a run, however long
@@ -42,14 +42,14 @@ class Training:
         self.streams = Streams(seeds)
         self.objective = stack([c.objective for c in configs])
         self.model = Autoencoder(config.model, dataset.shape, seeds)
-        self.players = {"model": Rows(self.model, [c.optimiser for c in configs])}
+        self.players = {"model": Player(self.model, [c.optimiser for c in configs])}
         self.critic = None
         if isinstance(self.objective, Adversarial):
             generators = [generator(seed, "critic") for seed in seeds]
             self.critic = self.objective.make_critic(config.model.latents, generators)
             rate = configs[0].objective.critic_learning_rate  # type: ignore[union-attr]
             optimisers = [Adam(rate, 0.5, 0.9) for _ in configs]
-            self.players["critic"] = Rows(self.critic, optimisers)
+            self.players["critic"] = Player(self.critic, optimisers)
         self.step = 0
         self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
 

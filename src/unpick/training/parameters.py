@@ -1,11 +1,6 @@
-"""The weights of an ensemble as rows of one matrix, a row a member, and the optimiser on them.
+"""The weights of an ensemble and the optimiser that steps them, each member at its own rate."""
 
-A member's whole state is then its row of the weights and its rows of the moments, members may
-have learning rates of their own, and a step costs a dozen operations however many layers there
-are. Large matrices are stepped in blocks of columns that stay in the cache.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -13,75 +8,98 @@ from torch import Tensor, nn
 
 from unpick.training.config import Adagrad, Adam
 
-BLOCK = 2**16  # columns
 
+class Player:
+    """A module whose parameters have a member axis, on its way down S losses at once.
 
-class Rows:
-    """The parameters of `module` moved into one (S, P) matrix, and their optimiser."""
+    Steps are PyTorch's fused kernels, one pass through memory for weights and moments together.
+    As long as all members live and share a learning rate, one call does for all.
+    """
 
     def __init__(self, module: nn.Module, optimisers: Sequence[Adam | Adagrad]) -> None:
         self.module, self.optimiser = module, optimisers[0]
         self.parameters = list(module.parameters())
-        sizes = [p[0].numel() for p in self.parameters]
-        self.values: Float[Tensor, "s p"] = torch.cat(
-            [p.detach().flatten(1) for p in self.parameters], dim=1
-        )
-        for parameter, columns in zip(self.parameters, self.values.split(sizes, 1), strict=True):
-            parameter.data = columns.view(parameter.shape)
-        self.gradients = torch.zeros_like(self.values)
-        self.first, self.second = torch.zeros_like(self.values), torch.zeros_like(self.values)
-        matrices = self.values, self.gradients, self.first, self.second
-        self.blocks = list(zip(*(matrix.split(BLOCK, 1) for matrix in matrices), strict=True))
-        self.rates = torch.tensor([[optimiser.learning_rate] for optimiser in optimisers])
-        self.frozen: list[int] = []
+        self.values = [p.detach() for p in self.parameters]  # the same memory, to be stepped
+        self.first = [torch.zeros_like(p) for p in self.values]
+        self.second = [torch.zeros_like(p) for p in self.values]
+        self.rates = {k: optimiser.learning_rate for k, optimiser in enumerate(optimisers)}
+        self.alike = len(set(self.rates.values())) == 1
 
     def descend(self, loss: Float[Tensor, "s"], step: int) -> None:
         """Step number `step`, counted from one, of every living member, down its own loss."""
         gradients = torch.autograd.grad(loss.sum(), self.parameters)
-        torch.cat([gradient.flatten(1) for gradient in gradients], dim=1, out=self.gradients)
-        if self.frozen:
-            self.gradients[self.frozen] = 0.0
-        for w, g, m, v in self.blocks:
-            if isinstance(self.optimiser, Adam):
-                adam(w, g, m, v, self.rates, self.optimiser, step)
-            else:
-                adagrad(w, g, v, self.rates)
+        whole = (self.values, [g.contiguous() for g in gradients], self.first, self.second)
+        if self.alike:
+            return self._step(next(iter(self.rates.values())), step, *whole)
+        for member, rate in self.rates.items():
+            self._step(rate, step, *([tensor[member] for tensor in each] for each in whole))
+
+    def _step(
+        self,
+        rate: float,
+        step: int,
+        values: list[Tensor],
+        gradients: list[Tensor],
+        first: list[Tensor],
+        second: list[Tensor],
+    ) -> None:
+        steps = [torch.tensor(float(step))] * len(values)
+        if isinstance(self.optimiser, Adam):
+            torch._fused_adam_(
+                values,
+                gradients,
+                first,
+                second,
+                [],
+                steps,
+                lr=rate,
+                beta1=self.optimiser.beta1,
+                beta2=self.optimiser.beta2,
+                weight_decay=0.0,
+                eps=1e-8,
+                amsgrad=False,
+                maximize=False,
+            )
+        else:
+            torch._fused_adagrad_(
+                values,
+                gradients,
+                second,
+                steps,
+                lr=rate,
+                lr_decay=0.0,
+                weight_decay=0.0,
+                eps=1e-10,
+                maximize=False,
+            )
 
     def freeze(self, member: int) -> None:
         """Leave this member's weights as they are from now on."""
-        self.frozen.append(member)
-        self.rates[member] = 0.0
+        self.rates.pop(member, None)
+        self.alike = False
 
     def state(self, member: int) -> dict[str, Tensor]:
         """All that is needed to go on: weights, moments and running statistics of one member."""
-        buffers = {f"buffer.{k}": b[member].clone() for k, b in self.module.named_buffers()}
-        return {name: getattr(self, name)[member].clone() for name in STATE} | buffers
+        return {name: _row(each, member) for name, each in self._tensors().items() if each}
 
     def restore(self, member: int, state: dict[str, Tensor]) -> None:
         """The inverse of `state`."""
-        for name in STATE:
-            getattr(self, name)[member] = state[name]
-        for name, buffer in self.module.named_buffers():
-            buffer[member] = state[f"buffer.{name}"]
+        for name, tensors in self._tensors().items():
+            place = 0
+            for tensor in tensors:
+                row = tensor[member]
+                row.copy_(state[name][place : place + row.numel()].view(row.shape))
+                place += row.numel()
+
+    def _tensors(self) -> dict[str, list[Tensor]]:
+        buffers = list(self.module.buffers())
+        return {
+            "values": self.values,
+            "first": self.first,
+            "second": self.second,
+            "buffers": buffers,
+        }
 
 
-STATE = ("values", "first", "second")
-
-Matrix = Float[Tensor, "s p"]
-Rates = Float[Tensor, "s 1"]
-
-
-def adam(
-    w: Matrix, g: Matrix, m: Matrix, v: Matrix, rates: Rates, config: Adam, step: int
-) -> None:
-    """One step of Adam (Kingma & Ba 2015, algorithm 1), in place."""
-    m.lerp_(g, 1 - config.beta1)
-    v.mul_(config.beta2).addcmul_(g, g, value=1 - config.beta2)
-    root = v.sqrt().mul_((1 - config.beta2**step) ** -0.5).add_(1e-8)
-    w.sub_(m.mul(rates / (1 - config.beta1**step)).div_(root))
-
-
-def adagrad(w: Matrix, g: Matrix, v: Matrix, rates: Rates) -> None:
-    """One step of Adagrad (Duchi et al. 2011), in place."""
-    v.addcmul_(g, g)
-    w.sub_(g.mul(rates).div_(v.sqrt().add_(1e-10)))
+def _row(tensors: Iterable[Tensor], member: int) -> Float[Tensor, "p"]:
+    return torch.cat([tensor[member].flatten() for tensor in tensors])
