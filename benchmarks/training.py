@@ -3,9 +3,10 @@
     make bench
 
 Ours is two worker processes with one thread each, as `unpick train` runs them. The plain loop is
-what one would write with nn.Module, autograd and Adam: one seed after the other. Both sides alternate, each figure is the median of
-repeats, and only ratios of one run mean anything. Before timing, both take the same steps from
-the same weights with the same batches and noise, and must agree.
+what one would write with nn.Module, autograd and Adam: one seed after the other. Both sides
+alternate, each figure is the median of repeats, and only ratios of one run mean anything. Before
+timing, both take the same steps from the same weights with the same batches and noise; the last
+column says how far their losses agree.
 """
 
 import argparse
@@ -268,7 +269,7 @@ def main():
             f"{gigaflops / top:.0%}",
             f"{difference:.0e}",
         )
-    Console().print(table)
+    Console(width=110).print(table)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 Activation = Literal["relu", "tanh", "leaky_relu"]
+# In place: what enters is a layer's fresh output, which nothing else needs.
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
-    "relu": functional.relu,
-    "tanh": torch.tanh,
-    "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
+    "relu": torch.relu_,
+    "tanh": torch.tanh_,
+    "leaky_relu": lambda x: functional.leaky_relu_(x, 0.2),
 }
 
 Generators = Sequence[torch.Generator]  # one a member: initial weights do not depend on company
@@ -75,7 +76,9 @@ class Dense(nn.Module):
         self, widths: Sequence[int], activation: Activation, generators: Generators
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Affine(i, o, generators) for i, o in pairwise(widths))
+        layers = [Affine(i, o, generators) for i, o in pairwise(widths)]
+        self.layers = nn.ModuleList(layers)
+        self.pairs = [(layer.weight, layer.bias) for layer in layers]
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
@@ -148,7 +151,7 @@ class ConvEncoder(nn.Module):
         """Member by member through the convolutions, together through the dense layers."""
         features = []
         for s, h in enumerate(x):
-            h = h.contiguous(memory_format=torch.channels_last)
+            h = channels_last(h)
             for layer in self.convolutions:
                 h = self.activation(layer(h, s))
             features.append(h.flatten(1))
@@ -182,11 +185,16 @@ class ConvDecoder(nn.Module):
         maps = self.activation(self.dense(z)).unflatten(2, self.start)
         images = []
         for s, h in enumerate(maps):
-            h = h.contiguous(memory_format=torch.channels_last)
+            h = channels_last(h)
             for layer in self.convolutions[:-1]:
                 h = self.activation(layer(h, s))
             images.append(self.convolutions[-1](h, s))
         return torch.stack(images)
+
+
+def channels_last(x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+    """The same images in the layout of the fast kernels, in a way that vmap can follow."""
+    return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
 
 
 def start_side(layers: Sequence[ConvLayer], side: int) -> int:

@@ -5,7 +5,7 @@ from typing import get_args
 from unpick.objectives.dip import DIPVAE
 from unpick.objectives.factor import FactorVAE
 from unpick.objectives.tcvae import BetaTCVAE
-from unpick.objectives.terms import Adversarial, Objective, Pass, Term, Terms, stack, total
+from unpick.objectives.terms import Adversarial, Pass, Term, Terms, stack, total
 from unpick.objectives.vae import AE, AnnealedVAE, BetaVAE
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "BetaTCVAE",
     "BetaVAE",
     "FactorVAE",
-    "Objective",
     "ObjectiveConfig",
     "Pass",
     "Term",
@@ -26,6 +25,7 @@ __all__ = [
     "total",
 ]
 
+# An objective is a frozen dataclass, its own configuration, that maps a Pass to Terms.
 ObjectiveConfig = AE | BetaVAE | BetaTCVAE | FactorVAE | DIPVAE | AnnealedVAE
 
 OBJECTIVES = {objective.name: objective for objective in get_args(ObjectiveConfig)}

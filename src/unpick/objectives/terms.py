@@ -53,13 +53,6 @@ class Term(NamedTuple):
 Terms = dict[str, Term]
 
 
-class Objective(Protocol):
-    """What is minimised. An objective is a frozen dataclass that is its own configuration."""
-
-    def __call__(self, p: Pass) -> Terms:
-        """The terms whose weighted sum is minimised."""
-
-
 @runtime_checkable
 class Adversarial(Protocol):
     """An objective with a second player."""

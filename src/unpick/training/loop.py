@@ -12,6 +12,7 @@ from torch import Tensor
 from unpick.data import Dataset, split
 from unpick.models import Autoencoder
 from unpick.objectives import Adversarial, Pass, Terms, stack, total
+from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
 from unpick.training.parameters import Player
 from unpick.training.streams import Streams, generator
@@ -56,39 +57,53 @@ class Training:
     def advance(self, until: int) -> dict[str, Float[Tensor, "s"]]:
         """Train up to step `until`; the loss and its terms at the last step taken."""
         while self.step < until:
-            terms, loss = self._step()
+            values = self._step()
             self.step += 1
-        values = {name: term.reduced().detach() for name, term in terms.items()}
-        return {"loss": loss.detach(), **values}
+        return values
 
-    def _step(self) -> tuple[Terms, Float[Tensor, "s"]]:
-        batch, latents = self.config.batch, self.config.model.latents
-        z, terms = self._forward("batch", "noise")
-        loss = total(terms)
-        if not loss.sum().isfinite():
-            self._freeze((~loss.isfinite()).nonzero()[:, 0].tolist())
-        self.players["model"].descend(loss, self.step + 1)
+    def _step(self) -> dict[str, Float[Tensor, "s"]]:
+        x, noise = self._draw("batch", "noise")
+        gradients: Sequence[Tensor]
+        if explicit.applies(self.config.model, self.objective):
+            values, gradients = explicit.descent(self.model, self.objective, x, noise)
+        else:
+            z, terms = self._forward(x, noise)
+            values = {"loss": total(terms)} | {k: term.reduced() for k, term in terms.items()}
+            gradients = torch.autograd.grad(values["loss"].sum(), list(self.model.parameters()))
+            values = {name: value.detach() for name, value in values.items()}
+        if not values["loss"].sum().isfinite():
+            self._freeze((~values["loss"].isfinite()).nonzero()[:, 0].tolist())
+        self.players["model"].descend(gradients, self.step + 1)
         if self.critic is not None:
-            with torch.no_grad():
-                other, _ = self._forward("other batch", "other noise", objective=False)
-            shuffle = self.streams.uniform("shuffle", self.step, (batch, latents))
-            assert isinstance(self.objective, Adversarial)
-            critic_loss = self.objective.critic_loss(self.critic, z.detach(), other, shuffle)
-            self.players["critic"].descend(critic_loss.mean(1), self.step + 1)
-        return terms, loss
+            self._step_critic(z.detach())
+        return values
+
+    def _step_critic(self, z: Float[Tensor, "s b d"]) -> None:
+        assert self.critic is not None
+        assert isinstance(self.objective, Adversarial)
+        x, noise = self._draw("other batch", "other noise")
+        with torch.no_grad():
+            other = self.model.encode(x).sample(noise)
+        shuffle = self.streams.uniform("shuffle", self.step, tuple(z.shape[1:]))
+        loss = self.objective.critic_loss(self.critic, z, other, shuffle).mean(1)
+        gradients = torch.autograd.grad(loss.sum(), list(self.critic.parameters()))
+        self.players["critic"].descend(gradients, self.step + 1)
+
+    def _draw(
+        self, batch: str, noise: str
+    ) -> tuple[Float[Tensor, "s b ..."], Float[Tensor, "s b d"]]:
+        """Each member's own observations and noise for this step."""
+        size, latents = self.config.batch, self.config.model.latents
+        indices = self.streams.batch(batch, self.step, size, self.indices)
+        x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
+        return x, self.streams.normal(noise, self.step, (size, latents))
 
     def _forward(
-        self, purpose: str, noise: str, objective: bool = True
+        self, x: Float[Tensor, "s b ..."], noise: Float[Tensor, "s b d"]
     ) -> tuple[Float[Tensor, "s b d"], Terms]:
-        size, latents = self.config.batch, self.config.model.latents
-        indices = self.streams.batch(purpose, self.step, size, self.indices)
-        x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
         q = self.model.encode(x)
-        z = q.sample(self.streams.normal(noise, self.step, (size, latents)))
-        if not objective:
-            return z, {}
-        likelihood = self.config.model.likelihood
-        output = self.model.decode(z)
+        z = q.sample(noise)
+        output, likelihood = self.model.decode(z), self.config.model.likelihood
         p = Pass(x, q, z, output, likelihood, self.step, len(self.indices), self.critic)
         return z, self.objective(p)
 

@@ -10,7 +10,7 @@ from unpick.training.config import Adagrad, Adam
 
 
 class Player:
-    """A module whose parameters have a member axis, on its way down S losses at once.
+    """The parameters of a module with a member axis, on their way down S losses at once.
 
     Steps are PyTorch's fused kernels, one pass through memory for weights and moments together.
     As long as all members live and share a learning rate, one call does for all.
@@ -18,16 +18,14 @@ class Player:
 
     def __init__(self, module: nn.Module, optimisers: Sequence[Adam | Adagrad]) -> None:
         self.module, self.optimiser = module, optimisers[0]
-        self.parameters = list(module.parameters())
-        self.values = [p.detach() for p in self.parameters]  # the same memory, to be stepped
+        self.values = [p.detach() for p in module.parameters()]  # the same memory, to be stepped
         self.first = [torch.zeros_like(p) for p in self.values]
         self.second = [torch.zeros_like(p) for p in self.values]
         self.rates = {k: optimiser.learning_rate for k, optimiser in enumerate(optimisers)}
         self.alike = len(set(self.rates.values())) == 1
 
-    def descend(self, loss: Float[Tensor, "s"], step: int) -> None:
-        """Step number `step`, counted from one, of every living member, down its own loss."""
-        gradients = torch.autograd.grad(loss.sum(), self.parameters)
+    def descend(self, gradients: Iterable[Tensor], step: int) -> None:
+        """Step number `step`, counted from one, of every living member, down its own gradient."""
         whole = (self.values, [g.contiguous() for g in gradients], self.first, self.second)
         if self.alike:
             return self._step(next(iter(self.rates.values())), step, *whole)
