@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar, get_args
 
 Arguments = list[str]
+Source = Literal["default", "thesis", "bhowal", "locatello"]
 T = TypeVar("T")
 
 
@@ -78,7 +79,7 @@ class TrainOptions:
     """
 
     seeds: int = 1
-    preset: Literal["default", "thesis", "bhowal", "locatello"] = "default"
+    preset: Source = "default"
     network: Literal["preset", "mlp", "conv"] = "preset"
     optimiser: Literal["preset", "adam", "adagrad"] = "preset"
     jobs: int = 0
@@ -102,8 +103,8 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
     data, rest = arguments[0], arguments[1:]
     choose(DATASETS, data, "data set")
     # Which fields there are depends on these, so they are looked at first.
-    source = value_of("--preset", rest, "default")
-    config = preset(data, source)  # type: ignore[arg-type]
+    sources: dict[str, Source] = {source: source for source in get_args(Source)}
+    config = preset(data, choose(sources, value_of("--preset", rest, "default"), "preset"))
     if rest and not rest[0].startswith("-"):
         objective = choose(OBJECTIVES, rest.pop(0), "objective")
         if objective is not type(config.objective):
@@ -230,14 +231,26 @@ def parse(kind: type[T], arguments: Arguments, program: str, default: T | None =
         raise
 
 
-def one_line(box: str) -> str:
-    """What is wrong, out of the frame in which tyro tells it, with the options it suggests."""
-    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
-    rules = [k for k, line in enumerate(lines) if set(line) == {"─"}] or [len(lines)]
-    message = " ".join(lines[: rules[0]]).removeprefix("Error parsing config: ")
-    near = [line.split()[0] for line in lines[rules[0] :] if line.startswith("--")]
-    hint = f"; did you mean {' or '.join(near[:3])}?" if "nrecognized" in message and near else ""
-    return message + hint
+def one_line(complaint: str) -> str:
+    """What is wrong, out of the paragraphs in which tyro tells it, with the options it suggests.
+
+    They stand between rules, in a frame with the title on it, or without a frame below the title
+    where the terminal has no characters to draw one.
+    """
+    paragraphs: list[list[str]] = [[]]
+    for line in complaint.splitlines():
+        text = line.strip(" │")
+        if set(text) <= {*"─-"}:
+            paragraphs.append([])
+        elif text[0] not in "╭╰":
+            paragraphs[-1].append(text)
+    told = [paragraph for paragraph in paragraphs if paragraph]
+    message, *rest = told if "╭" in complaint else told[1:]
+    near = [text.split()[0] for paragraph in rest for text in paragraph if text.startswith("--")]
+    said = " ".join(message).removeprefix("Error parsing config: ")
+    return said + (
+        f"; did you mean {' or '.join(near[:3])}?" if "Unrecognized" in said and near else ""
+    )
 
 
 def choose(choices: Mapping[str, T], name: str, what: str) -> T:

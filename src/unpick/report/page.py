@@ -12,7 +12,7 @@ import unpick
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it is shown: cells are text; a row with a first cell opens a group."""
+    """A table as it is shown: cells are text; a row with only a first cell heads a group."""
 
     caption: str
     columns: tuple[str, ...]

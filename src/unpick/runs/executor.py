@@ -70,7 +70,8 @@ def make(
         else:
             for group in groups:
                 dataset = datasets[group[0].data]
-                with threads(1 if len(group) > 1 else torch.get_num_threads()):
+                small = trains_together(group[0], dataset.shape)
+                with threads(1 if small else torch.get_num_threads()):
                     train_group(group, root, dataset, checkpoint_seconds, bars.update)
     runs = {config: folders.read(folders.folder(config, root)) for config in wanted}
     return [run for config in configs if (run := runs[config])]
@@ -160,7 +161,7 @@ def _train_from(
         training.restore(step, states)
     records: list[dict[str, Any]] = []
     for path in paths:
-        folders.trim_log(path, step)
+        folders.sweep(path, step)
     started = saved = time.monotonic()
     for tick in ticks(training):
         show(report(training.config.label(), training, tick))
@@ -184,7 +185,7 @@ def _train_from(
         folders.finish(path, {name: tensor[k] for name, tensor in weights.items()}, results)
 
 
-def _of_member(record: dict[str, Any], k: int) -> dict[str, float]:
+def _of_member(record: dict[str, Any], k: int) -> dict[str, Any]:
     return {name: value[k] if isinstance(value, list) else value for name, value in record.items()}
 
 

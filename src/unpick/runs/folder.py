@@ -51,7 +51,7 @@ class Run:
     config: RunConfig
     results: dict[str, Any]
 
-    def log(self) -> list[dict[str, float]]:
+    def log(self) -> list[dict[str, Any]]:
         """The records logged while training."""
         return [json.loads(line) for line in (self.path / "log.jsonl").read_text().splitlines()]
 
@@ -142,8 +142,10 @@ def load_checkpoint(file: Path) -> dict[str, Tensor]:
         raise DamagedRun(file.parent, f"{file.name} cannot be read ({error})") from None
 
 
-def trim_log(path: Path, step: int) -> None:
-    """Drop the records after `step`, and a line cut off by a kill."""
+def sweep(path: Path, step: int) -> None:
+    """Drop what a kill left behind: half-written files, a cut line, records after `step`."""
+    for half in path.glob(".*"):
+        half.unlink()
     file, kept = path / "log.jsonl", []
     for line in file.read_text().splitlines() if file.exists() else ():
         try:
@@ -154,7 +156,7 @@ def trim_log(path: Path, step: int) -> None:
     write(file, "".join(kept).encode())
 
 
-def append_log(path: Path, records: Iterable[dict[str, float]]) -> None:
+def append_log(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Add records to the log."""
     with (path / "log.jsonl").open("a") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)

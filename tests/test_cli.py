@@ -1,0 +1,144 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from unpick.cli import main
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output, standard error."""
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "unknown command 'trian'; did you mean train?"),
+        (["train", "synth-ln"], "unknown data set 'synth-ln'; did you mean synth-lin"),
+        (
+            ["train", "synth-lin", "beta-vea"],
+            "'beta-vea'; did you mean beta-vae",
+        ),
+        (["train", "synth-lin", "--bta", "3"], "--bta, 3; did you mean --beta"),
+        (["train", "synth-lin", "--beta", "much"], "could not convert string to float: 'much'"),
+        (["train", "synth-lin", "--steps", "0"], "steps must be at least 1, got 0"),
+        (["train", "synth-lin", "--ratio", "-1"], "ratio must be positive, got -1.0"),
+        (
+            ["train", "synth-lin", "ae", "--posterior", "full"],
+            "ae needs the posterior delta, got full",
+        ),
+        (["train", "synth-lin", "--likelihood", "poisson"], "invalid choice 'poisson'"),
+        (["train", "synth-lin", "--seeds", "0"], "seeds must be at least 1, got 0"),
+        (["train", "synth-lin", "--preset", "bhowal"], "bhowal has no set-up for 'synth-lin'"),
+        (
+            ["train", "synth-lin", "--preset", "thesys"],
+            "unknown preset 'thesys'; did you mean thesis",
+        ),
+        (["train", "synth-lin", "--network", "conv"], "Conv needs square images, got shape (3,)"),
+        (["train"], "which data set?"),
+        (["data", "lst"], "unknown data command 'lst'; did you mean list?"),
+        (["data", "get", "celeba"], "'celeba' cannot be fetched: get img_align_celeba.zip"),
+        (["data", "check", "mnist", "--path", "/nowhere"], "mnist: no train-images-idx3-ubyte"),
+        (["data", "list", "all"], "takes no arguments, got all"),
+        (["train", "mnist", "--path", "/nowhere"], "no train-images-idx3-ubyte"),
+        (["demo", "--reprt", "x"], "did you mean --report"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes_exit_2_with_one_line(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())  # a mistake leaves nothing behind
+
+
+def test_train_reads_what_it_trained(capsys, tmp_path):
+    arguments = ["train", "synth-lin", "--points", "500", "--steps", "50", "--batch", "16"]
+    arguments += ["--runs", str(tmp_path), "--beta", "0.01", "--seeds", "2", "--jobs", "1"]
+    first = run(capsys, *arguments)
+    second = run(capsys, *arguments)
+    assert first[0] == 0
+    assert first[1] == second[1]
+    assert first[1].count("synth-lin-beta-vae-seed") == 2
+    assert "loss" in first[1]
+
+
+def test_every_field_reaches_the_configuration(capsys, tmp_path):
+    code, out, _ = run(
+        capsys,
+        *(
+            "train",
+            "circles",
+            "factor-vae",
+            "--runs",
+            str(tmp_path),
+            "--jobs",
+            "1",
+            "--steps",
+            "3",
+        ),
+        *("--optimiser", "adagrad", "--learning-rate", "0.02", "--network", "mlp"),
+        *("--encoder", "5", "--decoder", "6", "7", "--decoder-activation", "tanh"),
+        *("--latents", "3", "--gamma", "2", "--critic-width", "8", "--groups", "2", "--seed", "4"),
+        *("--points", "400", "--batch", "8", "--steps", "3"),
+    )
+    assert code == 0
+    (folder,) = tmp_path.iterdir()
+    assert str(folder) in out
+    config = json.loads((folder / "config.json").read_text())
+    assert config["optimiser"] == {"type": "Adagrad", "learning_rate": 0.02}
+    assert config["model"]["network"]["decoder"] == [6, 7]
+    assert config["model"]["latents"] == 3
+    assert config["objective"]["gamma"] == 2.0
+    assert config["data"]["groups"] == 2
+    assert (config["seed"], config["batch"]) == (4, 8)
+
+
+def test_a_damaged_run_is_named_in_one_line(capsys, tmp_path):
+    arguments = ["train", "synth-lin", "--points", "500", "--steps", "5", "--runs", str(tmp_path)]
+    run(capsys, *arguments)
+    (folder,) = tmp_path.iterdir()
+    (folder / "weights.safetensors").write_bytes(b"")
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert f"{folder}: weights.safetensors does not match its checksum" in err
+    assert err.count("\n") == 1
+
+
+def test_render_draws_a_contact_sheet(capsys, tmp_path):
+    file = tmp_path / "sheet.png"
+    code, out, _ = run(capsys, "data", "render", "circles", "--points", "200", "--out", str(file))
+    assert (code, out) == (0, f"wrote {file}\n")
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_list_tells_what_is_here(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNPICK_DATA", str(tmp_path))
+    code, out, _ = run(capsys, "data", "list")
+    assert code == 0
+    assert "synth-lin" in out
+    assert "not here" in out
+
+
+def test_help_needs_no_heavy_import():
+    """What makes `unpick --help` slow is torch and its like: none may be loaded."""
+    heavy = ["torch", "numpy", "scipy", "sklearn", "matplotlib", "tyro", "rich", "h5py"]
+    code = f"""
+import sys
+from unpick.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "usage: unpick COMMAND" in done.stdout
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from unpick import demo
+from unpick.data import Dataset, Dense, Factor
+from unpick.report import Picture, Table, contact_sheet, latent_squares, write_page
+from unpick.report.figures import image_grid
+from unpick.studies import published
+
+
+def test_a_contact_sheet_shows_each_factor_in_its_row():
+    """Images whose grey value is their index: the sheet must show the right ones in order."""
+    factors = (Factor("a", (0.0, 1.0, 2.0)), Factor("b", (0.0, 1.0, 2.0, 3.0)))
+    images = (torch.arange(12.0) / 12)[:, None, None, None].expand(12, 1, 2, 2).contiguous()
+    figure = contact_sheet(Dataset("toy", Dense(images), factors), columns=4)
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"] + ["random"] * 3
+    shown = (12 * np.asarray(axes.images[0].get_array())[1::4, 1::4]).round()
+    assert shown[0].tolist() == [1, 5, 5, 9]  # a = 0, 1, 1, 2 with b = 1
+    assert shown[1].tolist() == [4, 5, 6, 7]  # b = 0..3 with a = 1
+
+
+def test_grids_keep_rows_columns_and_colours():
+    images = torch.rand(2, 3, 3, 4, 4)
+    picture = np.asarray(image_grid(images, ["x", "y"]).axes[0].images[0].get_array())
+    assert picture.shape == (2 * 6, 3 * 6, 3)
+    expected = images[1, 2].permute(1, 2, 0).numpy()
+    assert picture[7:11, 13:17] == pytest.approx(expected)
+
+
+def test_latent_squares_draw_lines_along_both_factors():
+    square = torch.rand(20_000, 2, generator=torch.Generator().manual_seed(0))
+    figure = latent_squares({"same": square[None]}, square, "t")
+    lines = figure.axes[0].lines
+    assert len(lines) == 18
+    spans = [np.ptp(np.asarray(line.get_data()), axis=1) for line in lines]
+    assert all(span[0] > 0.9 and span[1] < 0.01 for span in spans[:9])  # the first factor varies
+    assert all(span[1] > 0.9 and span[0] < 0.01 for span in spans[9:])
+
+
+def test_the_page_escapes_what_it_is_given(tmp_path):
+    table = Table("c", ("name", "value"), (("<b>", "1"), ("", "2")))
+    page = write_page(tmp_path, "t", ["p"], table, [Picture("x.png", "pic", "cap")], "unpick x")
+    text = page.read_text()
+    assert "&lt;b&gt;" in text
+    assert 'src="x.png"' in text
+    assert "http" not in text  # nothing is loaded from elsewhere
+
+
+def test_published_numbers_name_their_tables():
+    with pytest.raises(ValueError, match="there are thesis"):
+        published("thesis-9.9")
+
+
+@pytest.mark.slow
+def test_the_demo_in_small(tmp_path, monkeypatch, capsys):
+    """The whole path at a fraction of its length; the numbers are checked by `make demo`."""
+    monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(demo, "SEEDS", 2)
+    monkeypatch.setattr(
+        demo, "FASTER", {name: (*rest, 20) for name, (*rest, _) in demo.FASTER.items()}
+    )
+    monkeypatch.setattr(demo, "SPRITES", replace(demo.SPRITES, steps=5))
+    page = demo.demo(tmp_path / "report", tmp_path / "runs")
+    assert "full covariance" in page.read_text()
+    assert {file.name for file in page.parent.iterdir()} == {
+        "index.html",
+        "synth-lin.png",
+        "synth-nonlin.png",
+        "sprites.png",
+    }
+    assert "0.33 ± 0.18" in capsys.readouterr().out

@@ -1,0 +1,246 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from unpick.data.synthetic import SynthLin
+from unpick.models import MLP, Conv, ModelConfig
+from unpick.objectives import BetaVAE
+from unpick.runs import DamagedRun, folder, load_together, make, read
+from unpick.runs.executor import _common_step, plan
+from unpick.runs.folder import append_log, checkpoints, create, save_checkpoint, sweep
+from unpick.training import Adam, RunConfig, Training, train
+
+SMALL = RunConfig(
+    SynthLin(points=500),
+    ModelConfig(2, network=MLP((8,), "tanh", (8,), "tanh")),
+    BetaVAE(0.01),
+    steps=60,
+    batch=16,
+)
+SEEDS = [replace(SMALL, seed=s) for s in range(3)]
+
+
+def quiet(configs, root, **options):
+    return make(configs, root, jobs=1, progress=False, **options)
+
+
+def test_a_run_is_what_training_in_memory_gives(tmp_path):
+    runs = quiet(SEEDS, tmp_path)
+    ensemble = train(SEEDS, progress=False)
+    together = load_together(runs)
+    for mine, theirs in zip(together.parameters(), ensemble.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    assert runs[1].results["terms"]["loss"] == pytest.approx(ensemble.log[-1]["loss"][1])
+    assert [record["step"] for record in runs[1].log()] == list(range(1, 61))
+
+
+def test_a_finished_run_is_read_not_trained(tmp_path):
+    first = quiet(SEEDS, tmp_path)
+    stamps = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
+    second = quiet(SEEDS[::-1], tmp_path)
+    assert [run.path for run in second] == [run.path for run in first][::-1]
+    assert stamps == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
+
+
+def test_asking_for_more_seeds_trains_only_those(tmp_path):
+    (first,) = quiet(SEEDS[:1], tmp_path)
+    stamp = (first.path / "weights.safetensors").stat().st_mtime_ns
+    runs = quiet(SEEDS, tmp_path)
+    assert (runs[0].path / "weights.safetensors").stat().st_mtime_ns == stamp
+    assert len({run.path for run in runs}) == 3
+
+
+def test_a_member_that_diverged_says_so(tmp_path):
+    wild, tame = quiet([replace(SMALL, optimiser=Adam(1e30)), SMALL], tmp_path)
+    assert wild.results["stopped"] >= 1
+    assert tame.results["stopped"] is None
+
+
+def damage_weights(path):
+    file = path / "weights.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+
+
+def damage_config(path):
+    document = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**document, "steps": 61}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (damage_weights, "weights.safetensors does not match its checksum"),
+        (lambda p: (p / "weights.safetensors").unlink(), "weights.safetensors is missing"),
+        (lambda p: (p / "results.json").write_text("{"), "results.json cannot be read"),
+        (lambda p: (p / "config.json").write_text("[]"), "config.json cannot be read"),
+        (lambda p: (p / "config.json").unlink(), "there is no config.json"),
+        (damage_config, "does not match the hash in the folder's name"),
+    ],
+    ids=["weights", "no weights", "results", "config", "no config", "other config"],
+)
+def test_a_damaged_folder_is_named_and_refused(tmp_path, damage, message):
+    (run,) = quiet(SEEDS[:1], tmp_path)
+    damage(run.path)
+    with pytest.raises(DamagedRun, match=message) as caught:
+        quiet(SEEDS[:1], tmp_path)
+    assert str(run.path) in str(caught.value)
+
+
+def half_done(root, steps=30):
+    training = Training(SEEDS, SMALL.data.load())
+    training.advance(steps)
+    for k, config in enumerate(SEEDS):
+        state = {**training.state(k), "seconds": torch.tensor(1.0)}
+        save_checkpoint(create(config, root), training.step, state)
+
+
+def test_a_half_done_run_goes_on_and_ends_like_an_uninterrupted_one(tmp_path):
+    whole = quiet(SEEDS, tmp_path / "whole")
+    half_done(tmp_path / "half")
+    path = folder(SEEDS[0], tmp_path / "half")
+    append_log(path, [{"step": 30, "loss": 0.0}, {"step": 31, "loss": 0.0}])
+    with (path / "log.jsonl").open("a") as log:
+        log.write('{"step": 3')  # cut off by a kill
+    runs = quiet(SEEDS, tmp_path / "half")
+    for a, b in zip(whole, runs, strict=True):
+        assert a.results["weights_sha256"] == b.results["weights_sha256"]
+        assert not checkpoints(b.path)
+    assert [record["step"] for record in runs[0].log()] == list(range(30, 61))
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-20], lambda c: c[:-1] + bytes([c[-1] ^ 1])])
+def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
+    half_done(tmp_path)
+    (file,) = checkpoints(folder(SEEDS[1], tmp_path)).values()
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(DamagedRun, match=r"seed1.*checkpoint.*does not match its checksum"):
+        quiet(SEEDS, tmp_path)
+
+
+def test_members_go_on_from_a_step_they_share():
+    one, two, three = SEEDS
+    early, late = {100: Path("a")}, {200: Path("b")}
+    cut = {one: early | late, two: early, three: early}  # killed while the new ones were written
+    assert _common_step(cut) == (100, SEEDS)
+    deleting = {one: late, two: early | late, three: late}
+    assert _common_step(deleting) == (200, SEEDS)
+    assert _common_step({one: late, two: {}, three: {}}) == (0, [two, three])
+
+
+def test_what_a_kill_left_is_swept_up(tmp_path):
+    append_log(tmp_path, [{"step": s} for s in (10, 20, 30)])
+    (tmp_path / ".checkpoint-000000030.safetensors.123").write_bytes(b"half")
+    sweep(tmp_path, 20)
+    assert [file.name for file in tmp_path.iterdir()] == ["log.jsonl"]
+    assert (tmp_path / "log.jsonl").read_text() == '{"step": 10}\n{"step": 20}\n'
+
+
+def test_small_families_are_shared_out_and_big_networks_train_alone():
+    seeds = [replace(SMALL, seed=s) for s in range(10)]
+    image = {SMALL.data: (1, 16, 16)}
+    assert [len(group) for group in plan(seeds, image, jobs=2)] == [5, 5]
+    assert [len(group) for group in plan(seeds, image, jobs=1)] == [10]
+    other = [replace(SMALL, steps=100 * SMALL.steps), *seeds[:2]]
+    assert plan(other, image, jobs=1)[0][0].steps == 100 * SMALL.steps  # the longest first
+    conv = replace(SMALL.model, network=Conv(decoder=((32, 4, 2, 1),), start_channels=8))
+    alone = plan([replace(config, model=conv) for config in seeds[:3]], image, jobs=2)
+    assert [len(group) for group in alone] == [1, 1, 1]
+
+
+def test_different_architectures_do_not_load_together(tmp_path):
+    other = replace(SMALL, model=replace(SMALL.model, latents=3))
+    runs = quiet([SMALL, other], tmp_path)
+    with pytest.raises(ValueError, match="different architectures"):
+        load_together(runs)
+
+
+# From here on with real processes and real signals.
+
+COMMAND = [
+    *(sys.executable, "-c", "from unpick.cli import main; main()"),
+    *("train", "synth-lin", "--seeds", "4", "--steps", "6000", "--jobs", "2"),
+    *("--points", "5000", "--checkpoint-seconds", "0.1", "--runs"),
+]
+
+
+def start(root, *more):
+    return subprocess.Popen(
+        [*COMMAND, str(root), *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return [read(Path(line.split("  ")[0])) for line in out.splitlines()], err
+
+
+def wait_for_checkpoint(root, process, but_not=frozenset()):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        there = {file.name for file in root.glob("*/checkpoint-*")} - but_not
+        if there:
+            return there
+        time.sleep(0.01)
+    return set()
+
+
+def digests(runs):
+    return [run.results["weights_sha256"] for run in runs]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path):
+    expected, _ = finish(start(tmp_path / "whole"))
+    rng, root, seen = random.Random(0), tmp_path / "killed", set()
+    for attempt in range(4):
+        process = start(root)
+        seen |= wait_for_checkpoint(root, process, frozenset(seen))
+        time.sleep(0.3 * rng.random())
+        if attempt % 2:
+            os.killpg(process.pid, signal.SIGKILL)  # everything at once
+        else:
+            process.kill()  # only the parent: the workers must notice and let go
+        process.communicate()
+    assert seen  # it was under way when it was killed
+    runs, _ = finish(start(root))
+    assert digests(runs) == digests(expected)
+    assert [record["step"] for record in runs[0].log()] == list(range(30, 6001, 30))
+    assert not [file for file in root.rglob("*") if file.name.startswith((".", "checkpoint"))]
+
+
+@pytest.mark.slow
+def test_two_processes_share_one_run(tmp_path):
+    processes = [start(tmp_path), start(tmp_path)]
+    (first, err_1), (second, err_2) = (finish(process) for process in processes)
+    assert digests(first) == digests(second)
+    assert [run.path for run in first] == [run.path for run in second]
+    assert "waiting for another process" in err_1 + err_2
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path):
+    process = start(tmp_path, "--steps", "100000")
+    assert wait_for_checkpoint(tmp_path, process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.rstrip().endswith("the same command goes on from the last checkpoint")
+    assert "Traceback" not in err
+    assert list(tmp_path.glob("*/checkpoint-*"))
+    assert not [run for run in tmp_path.iterdir() if read(run)]
