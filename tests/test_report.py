@@ -33,7 +33,7 @@ def test_grids_keep_rows_columns_and_colours():
 
 def test_latent_squares_draw_lines_along_both_factors():
     square = torch.rand(20_000, 2, generator=torch.Generator().manual_seed(0))
-    figure = latent_squares({"same": square[None]}, square, "t")
+    figure = latent_squares({"same": square[None]}, square)
     lines = figure.axes[0].lines
     assert len(lines) == 18
     spans = [np.ptp(np.asarray(line.get_data()), axis=1) for line in lines]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from unpick.data import Dataset, Dense, load, split
+from unpick.data.idx import MNIST
 from unpick.data.synthetic import LinearGaussian, SynthLin
 from unpick.models import MLP, Conv, ModelConfig, linear_vae
 from unpick.objectives import AE, DIPVAE, OBJECTIVES, BetaTCVAE, BetaVAE, FactorVAE, total
@@ -227,6 +228,11 @@ def test_identity_tells_configs_apart_but_not_ways_of_writing_them():
     others = SMALL, replace(SMALL, seed=1), replace(SMALL, steps=61)
     assert len({config.identity() for config in others}) == 3
     assert '"type": "BetaVAE"' in dumps(SMALL)
+
+
+def test_where_the_data_lie_does_not_name_a_run():
+    here, there = (replace(preset("mnist"), data=MNIST(path)) for path in ("here", "there"))
+    assert here.identity() == there.identity() != preset("fmnist").identity()
 
 
 def test_unknown_fields_and_types_are_errors():

@@ -78,7 +78,7 @@ def demo(report: Path, runs: Path) -> Path:
         assert square is not None
         codes = {NAMES[m]: encode(load_together(groups[m][:5]), x) for m in METHODS}
         title = f"{data}: the unit square in latent space"
-        latent_squares(codes, square, title).savefig(report / f"{data}.png", dpi=110)
+        latent_squares(codes, square).savefig(report / f"{data}.png", dpi=110)
         pictures.append(Picture(f"{data}.png", title, SQUARES_CAPTION))
     draw_traversals(finished[SPRITES], report / "sprites.png")
     pictures.append(Picture("sprites.png", "sprites: latent traversals", TRAVERSALS_CAPTION))

@@ -70,7 +70,7 @@ def cloud(dataset: Dataset) -> Figure:
 
 
 def latent_squares(
-    codes: Mapping[str, Float[Tensor, "s n 2"]], square: Float[Tensor, "n 2"], title: str
+    codes: Mapping[str, Float[Tensor, "s n 2"]], square: Float[Tensor, "n 2"]
 ) -> Figure:
     """Where encoders put the unit square: its coordinate lines, a row a method, a column a seed.
 
@@ -90,7 +90,6 @@ def latent_squares(
             if k == 0:
                 axes.set_title(f"seed {s}", fontsize=9)
         grid[k, 0].set_ylabel(method)
-    figure.suptitle(title)
     return figure
 
 

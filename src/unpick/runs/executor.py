@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ def make(
                 with threads(1 if small else torch.get_num_threads()):
                     train_group(group, root, dataset, checkpoint_seconds, bars.update)
     runs = {config: folders.read(folders.folder(config, root)) for config in wanted}
-    return [run for config in configs if (run := runs[config])]
+    # The folder may name another path to the same data; what was asked for now counts.
+    return [replace(run, config=config) for config in configs if (run := runs[config])]
 
 
 def plan(

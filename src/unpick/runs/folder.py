@@ -83,8 +83,7 @@ def create(config: RunConfig, root: Path) -> Path:
     if not (path / "config.json").exists():
         write(path / "environment.json", json.dumps(environment(), indent=2).encode())
         write(path / "config.json", dumps(config).encode())
-    if read_config(path) != config:
-        raise DamagedRun(path, "config.json is not the configuration the folder is named after")
+    read_config(path)
     return path
 
 

@@ -69,8 +69,10 @@ class RunConfig:
         return f"{self.data.name}-{self.objective.name}{full}"
 
     def identity(self) -> str:
-        """Twelve hexadecimal digits that name this run."""
-        return hashlib.sha256(dumps(self).encode()).hexdigest()[:12]
+        """Twelve hexadecimal digits that name this run; where its data lie does not matter."""
+        document = to_json(self)
+        document["data"].pop("path", None)
+        return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
     def family(self) -> str:
         """Equal for runs that can train together: those that differ in seed and scalars only."""
