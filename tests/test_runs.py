@@ -97,6 +97,14 @@ def test_a_damaged_folder_is_named_and_refused(tmp_path, damage, message):
     assert str(run.path) in str(caught.value)
 
 
+def test_damage_found_by_a_worker_is_told_like_any_other(tmp_path):
+    half_done(tmp_path)
+    (file,) = checkpoints(folder(SEEDS[2], tmp_path)).values()
+    file.write_bytes(b"")
+    with pytest.raises(DamagedRun, match=r"seed2.*does not match its checksum"):
+        make(SEEDS, tmp_path, jobs=2, progress=False)
+
+
 def half_done(root, steps=30):
     training = Training(SEEDS, SMALL.data.load())
     training.advance(steps)

@@ -68,8 +68,22 @@ def test_members_with_their_own_beta_and_rate_are_those_trained_alone():
     assert not torch.allclose(weights(together, 0), weights(together, 2), atol=1e-3)
 
 
+def test_members_with_their_own_critic_are_those_trained_alone():
+    objective = FactorVAE(critic_width=16, critic_layers=2)
+    config = with_objective(objective)
+    other = replace(config, objective=replace(objective, critic_learning_rate=0.01, gamma=3.0))
+    data = config.data.load()
+    together, alone = Training([config, other], data), Training([other], data)
+    together.advance(30)
+    alone.advance(30)
+    for player in ("model", "critic"):
+        mine = together.players[player].state(1)["values"]
+        theirs = alone.players[player].state(0)["values"]
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
 def test_members_of_different_shape_do_not_train_together():
-    with pytest.raises(ValueError, match="seed and scalars only"):
+    with pytest.raises(ValueError, match="seed, learning rate and"):
         Training([SMALL, replace(SMALL, batch=32)], SMALL.data.load())
 
 

@@ -47,6 +47,10 @@ class FactorVAE:
         widths = (latents, *[self.critic_width] * self.critic_layers, 1)
         return Dense(widths, "leaky_relu", generators)
 
+    def critic_optimiser(self) -> tuple[float, float, float]:
+        """Adam's learning rate, beta1 and beta2 for the critic (appendix A)."""
+        return self.critic_learning_rate, 0.5, 0.9
+
     def critic_loss(
         self,
         critic: nn.Module,

@@ -60,6 +60,9 @@ class Adversarial(Protocol):
     def make_critic(self, latents: int, generators: Sequence[torch.Generator]) -> nn.Module:
         """The second player's network."""
 
+    def critic_optimiser(self) -> tuple[float, float, float]:
+        """Learning rate, beta1 and beta2 of its Adam."""
+
     def critic_loss(
         self,
         critic: nn.Module,

@@ -170,10 +170,12 @@ def _train_from(
         if tick.due:
             records.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
         finished = tick.step == training.config.steps
-        if finished or time.monotonic() - saved > seconds:
-            elapsed = spent + time.monotonic() - started
-            for k, path in enumerate(paths):
-                folders.append_log(path, [_of_member(record, k) for record in records])
+        if not finished and time.monotonic() - saved < seconds:
+            continue
+        elapsed = spent + time.monotonic() - started
+        for k, path in enumerate(paths):
+            folders.append_log(path, [_of_member(record, k) for record in records])
+        if not finished:
             _save(training, paths, elapsed)
             records, saved = [], time.monotonic()
     weights = training.model.state_dict()

@@ -33,8 +33,10 @@ from unpick.training.config import RunConfig, dumps, from_json
 class DamagedRun(ValueError):
     """A run folder is not what it should be; the message names it and says why."""
 
-    def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{path}: {what}; delete the folder to train this run again")
+
+def damaged(path: Path, what: str) -> DamagedRun:
+    """The error to raise about a folder."""
+    return DamagedRun(f"{path}: {what}; delete the folder to train this run again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +94,11 @@ def read_config(path: Path) -> RunConfig:
     try:
         config = from_json(json.loads((path / "config.json").read_text()), RunConfig)
     except FileNotFoundError:
-        raise DamagedRun(path, "there is no config.json") from None
+        raise damaged(path, "there is no config.json") from None
     except (ValueError, TypeError, AttributeError) as error:
-        raise DamagedRun(path, f"config.json cannot be read ({error})") from None
+        raise damaged(path, f"config.json cannot be read ({error})") from None
     if not path.name.endswith(config.identity()):
-        raise DamagedRun(path, "config.json does not match the hash in the folder's name")
+        raise damaged(path, "config.json does not match the hash in the folder's name")
     return config
 
 
@@ -109,12 +111,12 @@ def read(path: Path) -> Run | None:
         results = json.loads((path / "results.json").read_text())
         digest = results["weights_sha256"]
     except (ValueError, KeyError):
-        raise DamagedRun(path, "results.json cannot be read") from None
+        raise damaged(path, "results.json cannot be read") from None
     weights = path / "weights.safetensors"
     if not weights.exists():
-        raise DamagedRun(path, "weights.safetensors is missing")
+        raise damaged(path, "weights.safetensors is missing")
     if hashlib.sha256(weights.read_bytes()).hexdigest() != digest:
-        raise DamagedRun(path, "weights.safetensors does not match its checksum")
+        raise damaged(path, "weights.safetensors does not match its checksum")
     return Run(path, config, results)
 
 
@@ -134,11 +136,11 @@ def load_checkpoint(file: Path) -> dict[str, Tensor]:
     """Read one member's state, if its checksum is right."""
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest()[:16] != file.stem.split("-")[2]:
-        raise DamagedRun(file.parent, f"{file.name} does not match its checksum")
+        raise damaged(file.parent, f"{file.name} does not match its checksum")
     try:
         return safetensors.torch.load(content)
     except SafetensorError as error:
-        raise DamagedRun(file.parent, f"{file.name} cannot be read ({error})") from None
+        raise damaged(file.parent, f"{file.name} cannot be read ({error})") from None
 
 
 def sweep(path: Path, step: int) -> None:

@@ -75,14 +75,16 @@ class RunConfig:
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
     def family(self) -> str:
-        """Equal for runs that can train together: those that differ in seed and scalars only."""
+        """Equal for runs that can train together.
+
+        They differ in seed, learning rate and the objective's scalars only.
+        """
         document = to_json(self)
-        document["seed"] = 0
-        for part in ("objective", "optimiser"):
-            hints = get_type_hints(type(getattr(self, part)))
-            for name in document[part]:
-                if hints.get(name) is float:
-                    document[part][name] = 0.0
+        document["seed"] = document["optimiser"]["learning_rate"] = 0
+        hints = get_type_hints(type(self.objective))
+        for name in document["objective"]:
+            if hints.get(name) is float:
+                document["objective"][name] = 0
         return json.dumps(document, sort_keys=True)
 
 

@@ -30,7 +30,10 @@ class Training:
 
     def __init__(self, configs: Sequence[RunConfig], dataset: Dataset) -> None:
         if len({config.family() for config in configs}) != 1:
-            raise ValueError("members of an ensemble may differ in seed and scalars only")
+            raise ValueError(
+                "members of an ensemble may differ in seed, learning rate and the objective's "
+                "scalars only"
+            )
         self.configs, self.dataset = tuple(configs), dataset
         self.config = config = configs[0]
         self.indices = split(dataset).train
@@ -48,9 +51,14 @@ class Training:
         if isinstance(self.objective, Adversarial):
             generators = [generator(seed, "critic") for seed in seeds]
             self.critic = self.objective.make_critic(config.model.latents, generators)
-            rate = configs[0].objective.critic_learning_rate  # type: ignore[union-attr]
-            optimisers = [Adam(rate, 0.5, 0.9) for _ in configs]
-            self.players["critic"] = Player(self.critic, optimisers)
+            self.players["critic"] = Player(
+                self.critic,
+                [
+                    Adam(*c.objective.critic_optimiser())
+                    for c in configs
+                    if isinstance(c.objective, Adversarial)
+                ],
+            )
         self.step = 0
         self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
 
@@ -196,7 +204,7 @@ def train(
     from unpick.training.progress import Bars, report
 
     configs = (config,) if isinstance(config, RunConfig) else tuple(config)
-    training = Training(configs, dataset or configs[0].data.load())
+    training = Training(configs, configs[0].data.load() if dataset is None else dataset)
     log: list[dict[str, object]] = []
     with Bars(progress) as bars:
         for tick in ticks(training):
