@@ -60,6 +60,12 @@ def test_linear_vae_is_ppca_with_diagonal_posterior_and_prunes(x):
     assert pruned.posterior_covariance[2, 2] == pytest.approx(1.0)
 
 
+def test_data_without_noise_are_refused():
+    flat = torch.randn(4, 10, generator=torch.Generator().manual_seed(0))
+    with pytest.raises(ValueError, match="at most 6 directions"):
+        ppca(flat, 6)
+
+
 def test_bad_sizes_are_refused(x):
     with pytest.raises(ValueError, match=r"1\.\.10, got 11"):
         pca(x, 11)

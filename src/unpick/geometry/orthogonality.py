@@ -27,7 +27,7 @@ class DistanceToOrthogonality:
 
 
 def distance_to_orthogonality(jacobians: Float[Tensor, "n p d"]) -> DistanceToOrthogonality:
-    r"""DtO (Zietlow 2022, eq. 3.25; Rolinek et al. 2019, eq. 23).
+    r"""DtO (Zietlow 2022, eq. 3.25; Rolinek et al. 2019, eq. 29).
 
     .. math:: \frac1N \sum_i \| V_i - P(V_i) \|_F, \qquad J_i = U_i \Sigma_i V_i^\top
 

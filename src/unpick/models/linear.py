@@ -62,7 +62,7 @@ def pca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
 
 
 def ppca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
-    r"""Maximum likelihood probabilistic PCA (Tipping & Bishop 1999, eq. 14 and 15).
+    r"""Maximum likelihood probabilistic PCA (Tipping & Bishop 1999; Allen 2024, after eq. 3).
 
     .. math:: W = U (\Lambda - \sigma^2 I)^{1/2} R, \qquad
               \sigma^2 = \frac{1}{p - d} \sum_{j > d} \lambda_j
@@ -73,13 +73,20 @@ def ppca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
     if latents >= x.shape[1]:
         raise ValueError(f"latents must be below the {x.shape[1]} columns of x, got {latents}")
     noise = float(values[latents:].mean())
+    if not noise > 1e-12 * float(values[0]):
+        raise ValueError(f"x varies in at most {latents} directions: there is no noise to fit")
     return LinearModel(mean, vectors[:, :latents] * (values[:latents] - noise).sqrt(), noise)
 
 
 def ppca_em(
     x: Float[Tensor, "n p"], latents: int, steps: int = 5000, seed: int = 0
 ) -> LinearModel:
-    """PPCA by expectation maximisation (Tipping & Bishop 1999, eq. 29 and 30).
+    r"""PPCA by expectation maximisation (Tipping & Bishop 1999).
+
+    .. math:: W \leftarrow C W (\sigma^2 I + M^{-1} W^\top C W)^{-1}, \qquad
+              \sigma^2 \leftarrow \tfrac1p tr(C - C W_{old} M^{-1} W^\top)
+
+    C is the covariance of the data and M = W^T W + sigma^2 I.
 
     Reaches the likelihood of `ppca`, with columns of W turned by an arbitrary rotation; the less
     noise, the more slowly.

@@ -18,7 +18,8 @@ class DIPVAE:
     .. math:: -\log p(x|z) + KL + \lambda_{od} \sum_{i \ne j} C_{ij}^2
               + \lambda_d \sum_i (C_{ii} - 1)^2
 
-    Kind I takes C = Cov(mu), kind II C = Cov(mu) + E[diag(sigma^2)], the covariance of q(z).
+    Kind I takes C = Cov(mu), kind II C = Cov(mu) + E[diag(sigma^2)], the covariance of q(z). The
+    usual weights are lambda_d = 10 lambda_od for kind I and lambda_d = lambda_od for kind II.
     """
 
     name: ClassVar[str] = "dip-vae"

@@ -52,9 +52,10 @@ def aggregate_log_density(
 
     .. math:: \log q(z_i) \approx \log \sum_k w_{ik}\, q(z_i | x_k)
 
-    `weighted` has w = 1 / (N B) (Chen et al. 2018, eq. 10). It is biased: too low by log N where
-    all posteriors coincide and by log B where none overlap, so that the total correlation comes
-    out too high by D - 1 times that. Compare its values only with those of the same estimator.
+    `weighted` has w = 1 / (N B) (Chen et al. 2018, section 3.1). It is biased: too low by log N
+    where posteriors coincide and by log B where none overlap. Single latents overlap more than all
+    together, so the total correlation comes out too high, by up to D log N - log B. Compare its
+    values only with those of the same estimator.
     `stratified` uses `stratified_weights` (appendix C.2).
     """
     mean, log_var = q.mean[:, None], q.log_var[:, None]  # (S, 1, B, D)
@@ -63,7 +64,7 @@ def aggregate_log_density(
     if estimator == "weighted":
         log_w = torch.full((b, b), -math.log(n_data * b))
     else:
-        log_w = stratified_weights(b, n_data).log()
+        log_w = stratified_weights(b, n_data).double().log()
     log_w = log_w.to(z)
     log_qz = torch.logsumexp(density.sum(-1) + log_w, dim=2)
     return log_qz, torch.logsumexp(density + log_w[..., None], dim=2)
