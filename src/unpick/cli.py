@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
@@ -115,9 +116,9 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
         config = replace(config, model=replace(config.model, network=network()))
     if optimiser := kinds.get(value_of("--optimiser", rest, "preset")):
         config = replace(config, optimiser=optimiser())
-    whole = make_dataclass("Train", [("options", TrainOptions), ("config", RunConfig)])
+    whole = make_dataclass("Train", [("command", TrainOptions), ("run", RunConfig)])
     parsed = parse(whole, rest, f"unpick train {data}", default=whole(TrainOptions(), config))
-    return parsed.config, parsed.options
+    return parsed.run, parsed.command
 
 
 def data(arguments: Arguments) -> None:
@@ -219,7 +220,7 @@ def parse(kind: type[T], arguments: Arguments, program: str, default: T | None =
     """The arguments as a dataclass; a mistake exits 2 with one line."""
     import tyro
 
-    flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands, tyro.conf.FlagConversionOff)
+    flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
     options: dict[str, Any] = {} if default is None else {"default": default}
     complaint = io.StringIO()
     try:
@@ -247,7 +248,7 @@ def one_line(complaint: str) -> str:
     told = [paragraph for paragraph in paragraphs if paragraph]
     message, *rest = told if "╭" in complaint else told[1:]
     near = [text.split()[0] for paragraph in rest for text in paragraph if text.startswith("--")]
-    said = " ".join(message).removeprefix("Error parsing config: ")
+    said = re.sub("^Error parsing (command|run|data): ", "", " ".join(message))
     return said + (
         f"; did you mean {' or '.join(near[:3])}?" if "Unrecognized" in said and near else ""
     )

@@ -18,9 +18,9 @@ from unpick.models.posterior import Family, Posterior
 class ModelConfig:
     """What is trained, but not what is minimised."""
 
-    latents: int = 10
-    posterior: Family = "diagonal"
-    likelihood: Likelihood = "gaussian"
+    latents: int = 10  # dimensions of the latent space
+    posterior: Family = "diagonal"  # a point, a diagonal or a full-covariance Gaussian
+    likelihood: Likelihood = "gaussian"  # squared error, or cross-entropy of pixels
     network: MLP | Conv = field(default_factory=MLP)
 
     def __post_init__(self) -> None:

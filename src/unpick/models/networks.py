@@ -30,9 +30,9 @@ ConvLayer = tuple[int, int, int, int]  # channels, kernel, stride, padding
 class MLP:
     """Fully connected encoder and decoder; widths of the hidden layers. Empty widths: linear."""
 
-    encoder: tuple[int, ...] = (400, 400)
+    encoder: tuple[int, ...] = (400, 400)  # widths of its hidden layers
     encoder_activation: Activation = "relu"
-    decoder: tuple[int, ...] = (400, 400)
+    decoder: tuple[int, ...] = (400, 400)  # widths of its hidden layers
     decoder_activation: Activation = "relu"
 
 

@@ -25,9 +25,9 @@ class DIPVAE:
     name: ClassVar[str] = "dip-vae"
     draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
-    kind: Literal["I", "II"] = "I"
-    lambda_od: float = 10.0
-    lambda_d: float = 100.0
+    kind: Literal["I", "II"] = "I"  # covariance of the means, or of q(z)
+    lambda_od: float = 10.0  # weight of the off-diagonal
+    lambda_d: float = 100.0  # weight of the diagonal
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, KL and the two penalties, which belong to the batch as a whole."""

@@ -27,10 +27,10 @@ class FactorVAE:
     name: ClassVar[str] = "factor-vae"
     draw: ClassVar[Draw] = "two"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
-    gamma: float = 35.0
-    critic_layers: int = 6
+    gamma: float = 35.0  # weight of the total correlation
+    critic_layers: int = 6  # hidden
     critic_width: int = 1000
-    critic_learning_rate: float = 1e-4
+    critic_learning_rate: float = 1e-4  # of its Adam
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, KL and the critic's estimate of the total correlation."""

@@ -27,10 +27,10 @@ class BetaTCVAE:
     name: ClassVar[str] = "beta-tcvae"
     draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
-    beta: float = 6.0
-    alpha: float = 1.0
-    gamma: float = 1.0
-    estimator: Estimator = "weighted"
+    beta: float = 6.0  # weight of the total correlation
+    alpha: float = 1.0  # weight of the mutual information
+    gamma: float = 1.0  # weight of the dimension-wise KL
+    estimator: Estimator = "weighted"  # of q(z) from a batch
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, mutual information, total correlation, dimension-wise KL."""

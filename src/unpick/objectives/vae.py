@@ -32,7 +32,7 @@ class BetaVAE:
     name: ClassVar[str] = "beta-vae"
     draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
-    beta: float = 1.0
+    beta: float = 1.0  # weight of the KL
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion and KL."""
@@ -53,7 +53,7 @@ class AnnealedVAE:
     name: ClassVar[str] = "annealed-vae"
     draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
-    gamma: float = 1000.0
+    gamma: float = 1000.0  # weight of the distance from the capacity
     capacity: float = 25.0  # C_max in nats
     anneal_steps: int = 100_000  # T
 

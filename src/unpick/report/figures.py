@@ -24,9 +24,9 @@ def contact_sheet(dataset: Dataset, columns: int = 12, seed: int = 0) -> Figure:
         return cloud(dataset)
     rows: list[tuple[str, Tensor]] = []
     if dataset.is_grid:
-        middle = torch.tensor([(size - 1) // 2 for size in dataset.sizes])
         for k, factor in enumerate(dataset.factors):
-            places = middle.repeat(columns, 1)
+            base = torch.randint(len(dataset), (1,), generator=generator)
+            places = dataset.positions(base).repeat(columns, 1)
             places[:, k] = torch.linspace(0, factor.size - 1, columns).round().long()
             rows.append((factor.name, dataset.index_of(places)))
     for _ in range(3):
