@@ -17,7 +17,7 @@ ORDER = [
     {"studies"},
     {"report"},
     {"explore"},
-    {"demo", "diagnose", "estimator"},
+    {"demo", "diagnose", "estimator", "arguments"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
