@@ -39,7 +39,6 @@ def make_pass(generator):
 
 def test_the_vae_is_minus_the_elbo(make_pass):
     p = make_pass()
-    log_likelihood = torch.distributions.Bernoulli(logits=p.output)
     kl = torch.distributions.kl_divergence(
         torch.distributions.Normal(p.q.mean, p.q.variance.sqrt()),
         torch.distributions.Normal(torch.zeros(D).double(), torch.ones(D).double()),
@@ -47,7 +46,6 @@ def test_the_vae_is_minus_the_elbo(make_pass):
     reconstruction = -(p.x * torch.nn.functional.logsigmoid(p.output)).sum(-1) - (
         (1 - p.x) * torch.nn.functional.logsigmoid(-p.output)
     ).sum(-1)
-    assert log_likelihood.probs.shape == p.x.shape
     elbo = -reconstruction.mean(1) - kl.sum(-1).mean(1)
     torch.testing.assert_close(total(BetaVAE(1.0)(p)), -elbo)
 
@@ -213,3 +211,10 @@ def test_members_may_not_differ_in_more_than_scalars():
     with pytest.raises(ValueError, match="may not differ in kind"):
         stack([DIPVAE("I"), DIPVAE("II")])
     assert stack([AE(), AE()]) == AE()
+
+
+def test_whole_numbers_are_scalars_too():
+    sweep = [BetaVAE(1.0), BetaVAE(2.0)]
+    for objective, beta in zip(sweep, (1, 2), strict=True):
+        object.__setattr__(objective, "beta", beta)
+    assert stack(sweep).beta.tolist() == [1.0, 2.0]

@@ -15,8 +15,8 @@ from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.objectives import BetaVAE
 from unpick.runs import DamagedRun, folder, load_together, make, read
+from unpick.runs.disk import append_log, checkpoints, create, save_checkpoint, sweep
 from unpick.runs.executor import _common_step, plan
-from unpick.runs.folder import append_log, checkpoints, create, save_checkpoint, sweep
 from unpick.training import Adam, RunConfig, Training, train
 
 SMALL = RunConfig(
@@ -59,10 +59,32 @@ def test_asking_for_more_seeds_trains_only_those(tmp_path):
     assert len({run.path for run in runs}) == 3
 
 
-def test_a_member_that_diverged_says_so(tmp_path):
+def strict(text):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_a_member_that_diverged_says_so_in_real_json(tmp_path):
     wild, tame = quiet([replace(SMALL, optimiser=Adam(1e30)), SMALL], tmp_path)
     assert wild.results["stopped"] >= 1
+    assert wild.results["terms"]["loss"] is None
     assert tame.results["stopped"] is None
+    for run in (wild, tame):
+        strict((run.path / "results.json").read_text())
+        records = [strict(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
+        assert records[-1]["step"] == 60
+
+
+def test_training_ends_when_nobody_is_left(tmp_path):
+    (wild,) = quiet([replace(SMALL, optimiser=Adam(1e30), steps=10**9)], tmp_path)
+    assert wild.log()[-1]["step"] < 10**6
+
+
+def test_stray_files_are_no_checkpoints(tmp_path):
+    (tmp_path / "checkpoint-x.safetensors").touch()
+    assert checkpoints(tmp_path) == {}
 
 
 def damage_weights(path):
@@ -147,10 +169,18 @@ def test_members_go_on_from_a_step_they_share():
 
 
 def test_what_a_kill_left_is_swept_up(tmp_path):
+    path = create(SMALL, tmp_path)
+    half = path / ".checkpoint-000000030.safetensors.123"
+    half.write_bytes(b"half")
+    (path / ".hidden").mkdir()  # not ours
+    assert create(SMALL, tmp_path) == path
+    assert not half.exists()
+    assert (path / ".hidden").exists()
+
+
+def test_the_log_is_cut_where_training_goes_on(tmp_path):
     append_log(tmp_path, [{"step": s} for s in (10, 20, 30)])
-    (tmp_path / ".checkpoint-000000030.safetensors.123").write_bytes(b"half")
     sweep(tmp_path, 20)
-    assert [file.name for file in tmp_path.iterdir()] == ["log.jsonl"]
     assert (tmp_path / "log.jsonl").read_text() == '{"step": 10}\n{"step": 20}\n'
 
 
@@ -242,13 +272,29 @@ def test_two_processes_share_one_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path):
-    process = start(tmp_path, "--steps", "100000")
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["parent", "terminal"])
+def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, send):
+    process = start(tmp_path, "--steps", "1000000")
     assert wait_for_checkpoint(tmp_path, process)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err.rstrip().endswith("the same command goes on from the last checkpoint")
-    assert "Traceback" not in err
+    second = start(tmp_path, "--steps", "1000000")  # waits for the first
+    time.sleep(4)
+    for waiting in (second, process):
+        send(waiting.pid, signal.SIGINT)
+        _, err = waiting.communicate(timeout=30)
+        assert waiting.returncode == 130
+        assert err.rstrip().endswith("run the same command again to go on")
+        assert "Traceback" not in err
     assert list(tmp_path.glob("*/checkpoint-*"))
     assert not [run for run in tmp_path.iterdir() if read(run)]
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_told_in_one_line(tmp_path):
+    process = start(tmp_path, "--steps", "1000000", "--no-progress")
+    assert wait_for_checkpoint(tmp_path, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(children[-1]), signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "a worker process was killed" in err
+    assert err.count("\n") == 1

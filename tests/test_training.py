@@ -1,13 +1,23 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from unpick.data import Dataset, Dense, load, split
 from unpick.data.idx import MNIST
-from unpick.data.synthetic import LinearGaussian, SynthLin
+from unpick.data.synthetic import Circles, LinearGaussian, SynthLin
 from unpick.models import MLP, Conv, ModelConfig, linear_vae
-from unpick.objectives import AE, DIPVAE, OBJECTIVES, BetaTCVAE, BetaVAE, FactorVAE, total
+from unpick.objectives import (
+    AE,
+    DIPVAE,
+    OBJECTIVES,
+    AnnealedVAE,
+    BetaTCVAE,
+    BetaVAE,
+    FactorVAE,
+    total,
+)
 from unpick.training import Adagrad, Adam, RunConfig, Training, explicit, preset, train
 from unpick.training.config import dumps, from_json, to_json
 from unpick.training.parameters import Player
@@ -66,6 +76,49 @@ def test_members_with_their_own_beta_and_rate_are_those_trained_alone():
         )
     assert not torch.allclose(weights(together, 0), weights(together, 1), atol=1e-3)
     assert not torch.allclose(weights(together, 0), weights(together, 2), atol=1e-3)
+
+
+@pytest.mark.parametrize("norm", [0, 1])
+def test_convolutional_members_do_not_depend_on_their_company(norm, generator):
+    data = Dataset("toy", Dense(torch.rand(200, 1, 8, 8, generator=generator)))
+    network = Conv(
+        encoder=((4, 4, 2, 1),),
+        encoder_dense=(),
+        decoder_dense=(),
+        decoder=((3, 4, 2, 1),),
+        start_channels=4,
+        encoder_norm=norm,
+        decoder_norm=norm,
+    )
+    config = replace(SMALL, model=ModelConfig(2, network=network))
+    company = Training([replace(config, seed=s) for s in range(3)], data)
+    alone = Training([replace(config, seed=1)], data)
+    company.advance(20)
+    alone.advance(20)
+    mine, theirs = (t.players["model"].state(k) for t, k in ((company, 1), (alone, 0)))
+    for name in theirs:
+        torch.testing.assert_close(mine[name], theirs[name], rtol=1e-3, atol=1e-5)
+
+
+def test_a_frozen_member_keeps_its_running_statistics(generator):
+    data = Dataset("toy", Dense(torch.rand(200, 1, 8, 8, generator=generator)))
+    network = Conv(
+        encoder=((4, 4, 2, 1),), encoder_dense=(), decoder_dense=(), decoder=(), encoder_norm=1
+    )
+    config = replace(SMALL, model=ModelConfig(2, network=network))
+    training = Training([config, replace(config, optimiser=Adam(1e30))], data)
+    training.advance(20)
+    assert list(training.stopped) == [1]
+    kept = training.players["model"].state(1)["buffers"]
+    assert kept.isfinite().all()
+    training.advance(25)
+    assert torch.equal(training.players["model"].state(1)["buffers"], kept)
+
+
+def test_members_do_not_share_the_decays_of_adam():
+    other = replace(SMALL, optimiser=Adam(1e-3, 0.0, 0.9))
+    assert other.family() != SMALL.family()
+    assert replace(SMALL, optimiser=Adam(1e-2)).family() == SMALL.family()
 
 
 def test_members_with_their_own_critic_are_those_trained_alone():
@@ -182,10 +235,10 @@ def test_the_gradient_written_out_is_autograds(objective, activation, likelihood
     configs = [config, replace(config, seed=1)]
     if isinstance(objective, BetaVAE):
         configs[1] = replace(configs[1], objective=BetaVAE(2.0))  # a beta of its own
-    training = Training(configs, SMALL.data.load())
+    pixels = torch.rand(100, 1, 2, 2, generator=torch.Generator().manual_seed(0))
+    training = Training(configs, Dataset("toy", Dense(pixels)))
     assert explicit.applies(config.model, training.objective)
     x, noise = training._draw("batch", "noise")
-    x = x.clamp(0, 1) if likelihood == "bernoulli" else x
     terms, gradients = explicit.descent(training.model, training.objective, x, noise)
     _, expected = training._forward(x, noise)
     loss = total(expected)
@@ -244,6 +297,14 @@ def test_identity_tells_configs_apart_but_not_ways_of_writing_them():
     assert '"type": "BetaVAE"' in dumps(SMALL)
 
 
+def test_identity_does_not_depend_on_how_numbers_are_given():
+    object.__setattr__(sloppy := LinearGaussian(), "singular_values", (3, 2, 1))
+    config = preset("linear-gaussian")
+    assert replace(config, data=sloppy).identity() == config.identity()
+    object.__setattr__(numpy := replace(SMALL), "seed", np.int64(3))
+    assert numpy.identity() == replace(SMALL, seed=3).identity()
+
+
 def test_where_the_data_lie_does_not_name_a_run():
     here, there = (replace(preset("mnist"), data=MNIST(path)) for path in ("here", "there"))
     assert here.identity() == there.identity() != preset("fmnist").identity()
@@ -261,7 +322,8 @@ def test_unknown_fields_and_types_are_errors():
     ("change", "message"),
     [
         ({"steps": 0}, "steps must be at least 1, got 0"),
-        ({"optimiser": Adam(-1.0)}, "learning_rate must be positive, got -1.0"),
+        ({"objective": BetaVAE(-1.0)}, "beta must be finite and not negative, got -1.0"),
+        ({"objective": BetaVAE(float("nan"))}, "beta must be finite"),
         ({"objective": AE()}, "ae needs the posterior delta, got diagonal"),
         ({"seed": -1}, "seed must be at least 0"),
     ],
@@ -269,6 +331,32 @@ def test_unknown_fields_and_types_are_errors():
 def test_bad_configs_say_what_is_wrong(change, message):
     with pytest.raises(ValueError, match=message):
         replace(SMALL, **change)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Adam(-1.0), "learning_rate must be positive and finite, got -1.0"),
+        (lambda: Adagrad(float("inf")), "learning_rate must be positive and finite"),
+        (lambda: Adam(1e-3, 1.5), r"beta1 must lie in \[0, 1\), got 1.5"),
+        (lambda: MLP((0,)), r"encoder: widths must be positive, got \(0,\)"),
+        (lambda: Conv(encoder=((4, 4, 0, 1),)), "encoder: channels, kernel and stride"),
+        (lambda: Conv(encoder_norm=9), r"encoder_norm must lie in 0\.\.4, got 9"),
+        (lambda: AnnealedVAE(anneal_steps=0), "anneal_steps must be at least 1, got 0"),
+        (lambda: FactorVAE(critic_width=0), "critic_width must be at least 1"),
+        (lambda: Circles(groups=0), "groups and circles must be at least 1"),
+        (lambda: LinearGaussian(points=5), "points must be at least 10, got 5"),
+    ],
+)
+def test_bad_parts_say_what_is_wrong(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+def test_a_bernoulli_needs_pixels():
+    config = replace(SMALL, model=replace(SMALL.model, likelihood="bernoulli"))
+    with pytest.raises(ValueError, match=r"synth-lin to lie in \[0, 1\]"):
+        Training([config], SMALL.data.load())
 
 
 def test_a_batch_larger_than_the_data_is_refused():

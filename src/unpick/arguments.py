@@ -4,8 +4,6 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
 Arguments = list[str]
@@ -50,14 +48,6 @@ def one_line(complaint: str) -> str:
     )
 
 
-def choose(choices: Mapping[str, T], name: str, what: str) -> T:
-    """The choice of that name; an unknown one exits 2 and suggests the nearest."""
-    if name not in choices:
-        near = get_close_matches(name, choices, n=3, cutoff=0.5) or list(choices)
-        fail(f"unknown {what} {name!r}; did you mean {' or '.join(near)}?")
-    return choices[name]
-
-
 def value_of(option: str, arguments: Arguments, default: str) -> str:
     """The value given to an option, with a space or an equals sign."""
     for k, argument in enumerate(arguments):
@@ -66,12 +56,6 @@ def value_of(option: str, arguments: Arguments, default: str) -> str:
         if argument.startswith(f"{option}="):
             return argument.removeprefix(f"{option}=")
     return default
-
-
-def no_more(arguments: Arguments, program: str) -> None:
-    """Exit 2 if anything is left."""
-    if arguments:
-        fail(f"{program} takes no arguments, got {' '.join(arguments)}")
 
 
 def write(text: str, stream: Any = None) -> None:  # noqa: ANN401

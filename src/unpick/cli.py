@@ -6,7 +6,8 @@ from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
-from unpick.arguments import Arguments, choose, fail, no_more, parse, value_of, write
+from unpick.arguments import Arguments, fail, parse, value_of, write
+from unpick.names import pick
 
 Source = Literal["default", "thesis", "bhowal", "locatello"]
 
@@ -14,7 +15,7 @@ Source = Literal["default", "thesis", "bhowal", "locatello"]
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Entry point of `unpick`; exits 2 with one line if something is wrong with what was asked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in ([], ["-h"], ["--help"]):
+    if arguments in ([], ["-h"], ["--help"], ["help"]):
         write(HELP)
         sys.exit(0)
     if arguments == ["--version"]:
@@ -23,11 +24,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         write(__version__)
         sys.exit(0)
     try:
-        choose(VERBS, arguments.pop(0), "command")(arguments)
+        pick(VERBS, arguments.pop(0), "command")(arguments)
     except (ValueError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        write("interrupted; the same command goes on from the last checkpoint", sys.stderr)
+        write("interrupted; run the same command again to go on", sys.stderr)
         sys.exit(130)
     sys.exit(0)
 
@@ -54,10 +55,16 @@ def train(arguments: Arguments) -> None:
         checkpoint_seconds=options.checkpoint_seconds,
     )
     for run in runs:
-        terms = "  ".join(f"{name} {value:.5g}" for name, value in run.results["terms"].items())
-        stopped = run.results["stopped"]
-        ended = "" if stopped is None else f"  (loss not finite at step {stopped})"
-        write(f"{run.path}  {terms}{ended}")
+        terms = [
+            f"{name} {'not finite' if value is None else f'{value:.5g}'}"
+            for name, value in run.results["terms"].items()
+        ]
+        write("  ".join([str(run.path), *terms]))
+    stopped = [run for run in runs if run.results["stopped"] is not None]
+    for run in stopped:
+        write(f"{run.path.name}: loss not finite at step {run.results['stopped']}", sys.stderr)
+    if len(stopped) == len(runs):
+        fail("every member diverged; a smaller learning rate may help")
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ class TrainOptions:
     progress: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("seeds", 1), ("jobs", 0)):
+        for name, least in (("seeds", 1), ("jobs", 0), ("checkpoint_seconds", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
@@ -98,12 +105,12 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
     from unpick.training import Adagrad, Adam, RunConfig, preset
 
     data, rest = arguments[0], arguments[1:]
-    choose(DATASETS, data, "data set")
+    pick(DATASETS, data, "data set")
     # Which fields there are depends on these, so they are looked at first.
     sources: dict[str, Source] = {source: source for source in get_args(Source)}
-    config = preset(data, choose(sources, value_of("--preset", rest, "default"), "preset"))
+    config = preset(data, pick(sources, value_of("--preset", rest, "default"), "preset"))
     if rest and not rest[0].startswith("-"):
-        objective = choose(OBJECTIVES, rest.pop(0), "objective")
+        objective = pick(OBJECTIVES, rest.pop(0), "objective")
         if objective is not type(config.objective):
             posterior = replace(config.model, posterior=objective.posteriors[0])
             config = replace(config, objective=objective(), model=posterior)
@@ -119,10 +126,10 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
 
 def data(arguments: Arguments) -> None:
     """List, check, draw or fetch data sets."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or {"-h", "--help"} & {*arguments[:2]}:
         write(DATA_HELP)
         return
-    choose(DATA_VERBS, arguments.pop(0), "data command")(arguments)
+    pick(DATA_VERBS, arguments.pop(0), "data command")(arguments)
 
 
 def data_list(arguments: Arguments) -> None:
@@ -133,7 +140,8 @@ def data_list(arguments: Arguments) -> None:
     from unpick.data import DATASETS, DataMissing
     from unpick.data.files import FileConfig
 
-    no_more(arguments, "unpick data list")
+    if arguments:
+        fail(f"data list takes no arguments, got {' '.join(arguments)}")
     table = Table("name", "what", "where")
     for name, kind in DATASETS.items():
         config, where = kind(), "embedded"
@@ -155,7 +163,7 @@ def data_check(arguments: Arguments) -> None:
     if not arguments or arguments[0].startswith("-"):
         fail("data check: which data set? `unpick data check mnist [--path FOLDER]`")
     name, rest = arguments[0], arguments[1:]
-    config = parse(choose(DATASETS, name, "data set"), rest, f"unpick data check {name}")
+    config = parse(pick(DATASETS, name, "data set"), rest, f"unpick data check {name}")
     if not isinstance(config, FileConfig):
         dataset = config.load()
         write(f"{name} is made here: {len(dataset)} observations of shape {dataset.shape}")
@@ -171,7 +179,7 @@ def data_render(arguments: Arguments) -> None:
     if not arguments or arguments[0].startswith("-"):
         fail("data render: which data set? `unpick data render sprites`")
     name, rest = arguments[0], arguments[1:]
-    kind = choose(DATASETS, name, "data set")
+    kind = pick(DATASETS, name, "data set")
     whole = make_dataclass("Render", [("data", kind), ("out", Path)])
     default = whole(kind(), Path(f"{name}.png"))
     options = parse(whole, rest, f"unpick data render {name}", default=default)
@@ -203,7 +211,7 @@ class DemoOptions:
 
 
 def demo(arguments: Arguments) -> None:
-    """Show the main result on embedded data in about three minutes."""
+    """Show the main result on embedded data in about two minutes."""
     options = parse(DemoOptions, arguments, "unpick demo")
     from unpick.demo import demo as show
     from unpick.runs import keep_memory
@@ -234,9 +242,13 @@ usage: unpick COMMAND [OPTIONS]
 
 `unpick COMMAND --help` tells more; `unpick --version` tells the version."""
 
-DATA_HELP = f"""usage: unpick data COMMAND
+DATA_HELP = f"""usage: unpick data COMMAND [NAME] [OPTIONS]
 
-{listed(DATA_VERBS)}"""
+{listed(DATA_VERBS)}
+
+  unpick data check mnist --path FOLDER
+  unpick data render sprites --size 32 --out sprites.png
+  unpick data get dsprites"""
 
 TRAIN_HELP = """usage: unpick train DATA [OBJECTIVE] [OPTIONS]
 

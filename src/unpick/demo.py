@@ -1,4 +1,4 @@
-"""The main claim in three minutes: a diagonal posterior turns the latent space, nothing else does.
+"""The main claim in two minutes: a diagonal posterior turns the latent space, nothing else does.
 
 Beta-VAE, autoencoder and full-covariance beta-VAE, ten seeds each, on `synth-lin` and
 `synth-nonlin`; a beta-VAE on small sprites. Settings are faster than the published ones, and the
@@ -31,7 +31,7 @@ METHODS = ("beta-vae", "ae", "beta-vae-sigma")
 NAMES = {"beta-vae": "beta-VAE", "ae": "AE", "beta-vae-sigma": "full covariance"}
 
 # The latent space turns at a speed set by beta. At the published settings (beta 1e-4 and 1e-3,
-# Adam 1e-3, 600 epochs) this takes an hour; a larger beta gets there in a minute.
+# Adam 1e-3, 600 epochs) this takes half an hour; a larger beta gets there in a minute.
 FASTER = {
     "synth-lin": (1e-2, Adam(3e-3), 20_000),
     "synth-nonlin": (3e-3, Adam(3e-3), 12_000),
@@ -123,7 +123,7 @@ def draw_traversals(run: Run, file: Path) -> None:
         z = base.repeat(len(order), 9, 1)
         for row, latent in enumerate(order):
             z[row, :, latent] = torch.linspace(-2, 2, 9)
-        images = decoder(model, 0)(z.flatten(0, 1)).unflatten(0, z.shape[:2])
+        images = decoder(run)(z.flatten(0, 1)).unflatten(0, z.shape[:2])
     # A latent is active if its mean varies by more than half a prior deviation (Zietlow 3.3.2).
     active = posterior.mean.std(1)[0][order] > 0.5
     traversals(images, deviations[order].tolist(), active.tolist()).savefig(file, dpi=110)

@@ -1,6 +1,5 @@
 """Data sets: observations with the generative factors behind them."""
 
-from difflib import get_close_matches
 from typing import get_args
 
 from unpick.data.cars3d import Cars3D
@@ -25,6 +24,7 @@ from unpick.data.shapes3d_file import Shapes3DFile
 from unpick.data.smallnorb import SmallNORB
 from unpick.data.sprites import Sprites
 from unpick.data.synthetic import Circles, LinearGaussian, SynthLin, SynthNonlin
+from unpick.names import pick
 
 __all__ = [
     "DATASETS",
@@ -61,7 +61,4 @@ def load(name: str, **options: object) -> Dataset:
         >>> load("synth-lin", ratio=1.5, points=1000).shape
         (3,)
     """
-    if name not in DATASETS:
-        near = get_close_matches(name, DATASETS, n=3) or list(DATASETS)
-        raise ValueError(f"unknown data set {name!r}; did you mean {' or '.join(near)}?")
-    return DATASETS[name](**options).load()
+    return pick(DATASETS, name, "data set")(**options).load()

@@ -18,6 +18,7 @@ from rich.progress import Progress
 from unpick.data.dataset import DataDamaged
 
 PATIENCE = 1.0  # seconds of work before a progress bar appears
+STALE = 3600.0  # seconds after which nobody is still writing a part
 
 
 def data_folder() -> Path:
@@ -69,6 +70,9 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     processes that make the same file at once the later one replaces the earlier unnoticed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f"{path.name}.*.part"):  # by a process that was killed
+        if time.time() - left.stat().st_mtime > STALE:
+            left.unlink(missing_ok=True)
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:

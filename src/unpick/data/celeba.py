@@ -62,9 +62,8 @@ class CelebA:
         """Resize the images, or find them resized."""
         files = self.files()
         shape = (len(files), 3, 64, 64)
-        images = converted(
-            self.name, (files[0].path.parent,), shape, self._resized(files), options=self.crop
-        )
+        paths = tuple(file.path for file in files)
+        images = converted(self.name, paths, shape, self._resized(files), options=self.crop)
         return Dataset(self.name, Dense(images))
 
     def _resized(self, files: tuple[DataFile, ...]) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:

@@ -72,7 +72,7 @@ def fetch(
     """
     if path.exists():
         try:
-            return DataFile(path, checksum).verify()
+            return verify(str(path), DataFile(path, checksum), size)
         except DataDamaged as error:
             raise DataDamaged(f"{error}; delete it to fetch it again") from None
     path.parent.mkdir(parents=True, exist_ok=True)

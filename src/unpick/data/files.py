@@ -165,7 +165,7 @@ def converted(
         blocks: Consecutive rows, consumed only the first time.
         options: What else decides the content.
     """
-    stats = [(str(f.resolve()), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
+    stats = [(str(f.absolute()), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
     mark = hashlib.sha256(repr((stats, shape, options)).encode()).hexdigest()[:12]
     return cached_array(f"{name}/converted-{mark}", shape, blocks)
 

@@ -14,10 +14,15 @@ SQUARE = (Factor("first"), Factor("second"))
 
 def unit_square(points: int, seed: int) -> tuple[Float[Tensor, "n 2"], torch.Generator]:
     """Uniform points on [0, 1]^2, and the generator to go on drawing from."""
-    if points < 10:
-        raise ValueError(f"points must be at least 10, got {points}")
+    check_points(points)
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(points, 2, generator=generator), generator
+
+
+def check_points(points: int) -> None:
+    """Raise unless there are enough for three parts."""
+    if points < 10:
+        raise ValueError(f"points must be at least 10, got {points}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class SynthLin:
     data_seed: int = 0
 
     def __post_init__(self) -> None:
+        check_points(self.points)
         if not self.ratio > 0:
             raise ValueError(f"ratio must be positive, got {self.ratio}")
 
@@ -89,9 +95,15 @@ class Circles:
     circles: int = 4  # small circles in a cluster
     data_seed: int = 0
 
+    def __post_init__(self) -> None:
+        check_points(self.points)
+        if min(self.groups, self.circles) < 1:
+            got = f"{self.groups} and {self.circles}"
+            raise ValueError(f"groups and circles must be at least 1, got {got}")
+
     def load(self) -> Dataset:
         """Draw the points."""
-        _, generator = unit_square(self.points, self.data_seed)
+        generator = torch.Generator().manual_seed(self.data_seed)
         group = torch.randint(self.groups, (self.points,), generator=generator)
         circle = torch.randint(self.circles, (self.points,), generator=generator)
         angle = 2 * torch.pi * torch.rand(self.points, generator=generator)
@@ -125,6 +137,7 @@ class LinearGaussian:
     data_seed: int = 0
 
     def __post_init__(self) -> None:
+        check_points(self.points)
         if not 0 < len(self.singular_values) <= self.dimensions:
             raise ValueError(
                 f"singular_values must have 1 to {self.dimensions} entries (dimensions), "

@@ -40,7 +40,8 @@ class Autoencoder(nn.Module):
     def __init__(self, config: ModelConfig, shape: tuple[int, ...], seeds: Sequence[int]) -> None:
         super().__init__()
         self.config, self.shape = config, tuple(shape)
-        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        # Apart from the small seeds that data sets are drawn with.
+        generators = [torch.Generator().manual_seed(10**6 + seed) for seed in seeds]
         outputs = posteriors.n_parameters(config.posterior, config.latents)
         match config.network:
             case MLP() as net:

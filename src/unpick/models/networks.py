@@ -35,6 +35,9 @@ class MLP:
     decoder: tuple[int, ...] = (400, 400)  # widths of its hidden layers
     decoder_activation: Activation = "relu"
 
+    def __post_init__(self) -> None:
+        check_widths(encoder=self.encoder, decoder=self.decoder)
+
 
 @dataclass(frozen=True)
 class Conv:
@@ -53,6 +56,26 @@ class Conv:
     activation: Activation = "relu"
     encoder_norm: int = 0  # how many of the last encoder convolutions are batch-normalised
     decoder_norm: int = 0  # how many of the decoder's hidden convolutions, counted from its end
+
+    def __post_init__(self) -> None:
+        check_widths(
+            encoder_dense=self.encoder_dense,
+            decoder_dense=self.decoder_dense,
+            start_channels=(self.start_channels,),
+        )
+        for name in ("encoder", "decoder"):
+            layers, norm = getattr(self, name), getattr(self, f"{name}_norm")
+            if any(min(layer[:3]) < 1 or layer[3] < 0 for layer in layers):
+                raise ValueError(f"{name}: channels, kernel and stride must be positive: {layers}")
+            if not 0 <= norm <= len(layers):
+                raise ValueError(f"{name}_norm must lie in 0..{len(layers)}, got {norm}")
+
+
+def check_widths(**widths: tuple[int, ...]) -> None:
+    """Raise unless all are positive."""
+    for name, values in widths.items():
+        if any(value < 1 for value in values):
+            raise ValueError(f"{name}: widths must be positive, got {values}")
 
 
 class Affine(nn.Module):
@@ -109,7 +132,8 @@ class Convolution(nn.Module):
         first, last = (inputs, outputs) if transposed else (outputs, inputs)
         bound = (last * kernel**2) ** -0.5
         self.weight = nn.Parameter(uniform((first, kernel, kernel, last), bound, generators))
-        self.bias = nn.Parameter(uniform((outputs,), bound, generators))
+        # Batch normalisation takes the mean away, and a bias with it.
+        self.bias = None if norm else nn.Parameter(uniform((outputs,), bound, generators))
         self.scale = nn.Parameter(torch.ones(len(generators), outputs)) if norm else None
         self.shift = nn.Parameter(torch.zeros(len(generators), outputs)) if norm else None
         if norm:
@@ -120,7 +144,8 @@ class Convolution(nn.Module):
         """The layer of member s."""
         convolve = functional.conv_transpose2d if self.transposed else functional.conv2d
         weight = self.weight[s].permute(0, 3, 1, 2)
-        x = convolve(x, weight, self.bias[s], stride=self.stride, padding=self.padding)
+        bias = None if self.bias is None else self.bias[s]
+        x = convolve(x, weight, bias, stride=self.stride, padding=self.padding)
         if self.scale is None or self.shift is None:
             return x
         mean, var = self.get_buffer("running_mean")[s], self.get_buffer("running_var")[s]

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.models.posterior import Diagonal, Family
-from unpick.objectives.terms import Draw, Pass, Term, Terms
+from unpick.objectives.terms import Pass, Term, Terms
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,6 @@ class DIPVAE:
     """
 
     name: ClassVar[str] = "dip-vae"
-    draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
     kind: Literal["I", "II"] = "I"  # covariance of the means, or of q(z)
     lambda_od: float = 10.0  # weight of the off-diagonal

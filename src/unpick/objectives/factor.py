@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from unpick.models.networks import Dense
 from unpick.models.posterior import Diagonal, Family
-from unpick.objectives.terms import Draw, Pass, Term, Terms
+from unpick.objectives.terms import Pass, Term, Terms
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,16 @@ class FactorVAE:
     """
 
     name: ClassVar[str] = "factor-vae"
-    draw: ClassVar[Draw] = "two"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
     gamma: float = 35.0  # weight of the total correlation
     critic_layers: int = 6  # hidden
     critic_width: int = 1000
     critic_learning_rate: float = 1e-4  # of its Adam
+
+    def __post_init__(self) -> None:
+        if min(self.critic_layers, self.critic_width) < 1:
+            got = f"{self.critic_layers} and {self.critic_width}"
+            raise ValueError(f"critic_layers and critic_width must be at least 1, got {got}")
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, KL and the critic's estimate of the total correlation."""

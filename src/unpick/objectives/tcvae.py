@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.models.posterior import LOG_2PI, Diagonal, Family
-from unpick.objectives.terms import Draw, Pass, Term, Terms
+from unpick.objectives.terms import Pass, Term, Terms
 
 Estimator = Literal["weighted", "stratified"]
 
@@ -25,7 +25,6 @@ class BetaTCVAE:
     """
 
     name: ClassVar[str] = "beta-tcvae"
-    draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
     beta: float = 6.0  # weight of the total correlation
     alpha: float = 1.0  # weight of the mutual information

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from unpick.models.likelihood import Likelihood, distortion
 from unpick.models.posterior import Posterior
-
-Draw = Literal["one", "two"]  # batches a step: the second, if any, is for the critic
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +90,9 @@ def stack(objectives: Sequence[T]) -> T:
     for field in dataclasses.fields(first):  # type: ignore[arg-type]
         values = [getattr(objective, field.name) for objective in objectives]
         if any(value != values[0] for value in values):
-            if not all(isinstance(value, float) for value in values):
+            if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
                 raise ValueError(
                     f"members of an ensemble may not differ in {field.name}: {values}"
                 )
-            object.__setattr__(together, field.name, torch.tensor(values))
+            object.__setattr__(together, field.name, torch.tensor(values, dtype=torch.float32))
     return together

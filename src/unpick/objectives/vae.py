@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unpick.models.posterior import Delta, Diagonal, Family
-from unpick.objectives.terms import Draw, Pass, Term, Terms
+from unpick.objectives.terms import Pass, Term, Terms
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,6 @@ class AE:
     """Reconstruction alone; the posterior is a point."""
 
     name: ClassVar[str] = "ae"
-    draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("delta",)
 
     def __call__(self, p: Pass) -> Terms:
@@ -30,7 +29,6 @@ class BetaVAE:
     """
 
     name: ClassVar[str] = "beta-vae"
-    draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
     beta: float = 1.0  # weight of the KL
 
@@ -51,11 +49,14 @@ class AnnealedVAE:
     """
 
     name: ClassVar[str] = "annealed-vae"
-    draw: ClassVar[Draw] = "one"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
     gamma: float = 1000.0  # weight of the distance from the capacity
     capacity: float = 25.0  # C_max in nats
     anneal_steps: int = 100_000  # T
+
+    def __post_init__(self) -> None:
+        if self.anneal_steps < 1:
+            raise ValueError(f"anneal_steps must be at least 1, got {self.anneal_steps}")
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion and the distance of the KL from the present capacity."""

@@ -1,7 +1,7 @@
 """What is on disk: run folders, and the runs that are made when they are asked for."""
 
+from unpick.runs.disk import DamagedRun, Run, folder, load_together, read
 from unpick.runs.executor import make
-from unpick.runs.folder import DamagedRun, Run, folder, load_together, read
 from unpick.runs.workers import Workers, keep_memory
 
 __all__ = [

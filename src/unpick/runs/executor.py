@@ -9,21 +9,20 @@ with other work to do the difference is tenfold.
 import contextlib
 import fcntl
 import os
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
 from unpick.data import DataConfig, Dataset
 from unpick.models import MLP, Autoencoder, ModelConfig
-from unpick.runs import folder as folders
-from unpick.runs.folder import Run
+from unpick.runs import disk
+from unpick.runs.disk import Run
 from unpick.runs.workers import Workers
 from unpick.training import RunConfig, Training, ticks
 from unpick.training.progress import Bars, Report, report
@@ -51,7 +50,7 @@ def make(
 
     Args:
         configs: One a run.
-        root: The folder of run folders.
+        root: The folder of run disk.
         jobs: Worker processes; as many as cores by default.
         progress: Whether to show bars.
         checkpoint_seconds: Time between checkpoints.
@@ -60,7 +59,7 @@ def make(
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
     wanted = list(dict.fromkeys(configs))
-    missing = [c for c in wanted if folders.read(folders.folder(c, root)) is None]
+    missing = [c for c in wanted if disk.read(disk.folder(c, root)) is None]
     datasets = {data: data.load() for data in {config.data for config in missing}}
     groups = plan(missing, {data: d.shape for data, d in datasets.items()}, jobs)
     with Bars(progress) as bars:
@@ -74,7 +73,7 @@ def make(
                 small = trains_together(group[0], dataset.shape)
                 with threads(1 if small else torch.get_num_threads()):
                     train_group(group, root, dataset, checkpoint_seconds, bars.update)
-    runs = {config: folders.read(folders.folder(config, root)) for config in wanted}
+    runs = {config: disk.read(disk.folder(config, root)) for config in wanted}
     # The folder may name another path to the same data; what was asked for now counts.
     return [replace(run, config=config) for config in configs if (run := runs[config])]
 
@@ -115,18 +114,26 @@ def train_group(
     configs: Sequence[RunConfig], root: Path, dataset: Dataset, seconds: float, show: Show
 ) -> None:
     """Train configurations of one family, from wherever each was left, to their end."""
-    paths = {config: folders.create(config, root) for config in configs}
-    with locked(sorted(paths.values())):
-        rest = [config for config in configs if folders.read(paths[config]) is None]
+    paths = {config: disk.folder(config, root) for config in configs}
+    with locked(sorted(paths.values()), show):
+        for config in configs:
+            disk.create(config, root)
+        rest = [config for config in configs if disk.read(paths[config]) is None]
         while rest:
-            step, members = _common_step({c: folders.checkpoints(paths[c]) for c in rest})
+            step, members = _common_step({c: disk.checkpoints(paths[c]) for c in rest})
             training = Training(members, dataset)
             _train_from(step, training, [paths[c] for c in members], seconds, show)
             rest = [config for config in rest if config not in members]
 
 
 def _work(configs: list[RunConfig], root: Path, seconds: float, show: Show) -> None:
-    train_group(configs, root, configs[0].data.load(), seconds, show)
+    train_group(configs, root, _load(configs[0].data), seconds, show)
+
+
+@cache
+def _load(data: DataConfig) -> Dataset:
+    """In a worker, which may train several groups on the same data."""
+    return data.load()
 
 
 @contextlib.contextmanager
@@ -158,24 +165,23 @@ def _train_from(
     """Train from one step to the end, with checkpoints on the way."""
     spent = 0.0
     if step:
-        states = [folders.load_checkpoint(folders.checkpoints(path)[step]) for path in paths]
+        states = [disk.load_checkpoint(disk.checkpoints(path)[step]) for path in paths]
         spent = float(states[0].pop("seconds"))
         training.restore(step, states)
     records: list[dict[str, Any]] = []
     for path in paths:
-        folders.sweep(path, step)
+        disk.sweep(path, step)
     started = saved = time.monotonic()
     for tick in ticks(training):
-        show(report(training.config.label(), training, tick))
+        show(report(training, tick))
         if tick.due:
             records.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
-        finished = tick.step == training.config.steps
-        if not finished and time.monotonic() - saved < seconds:
+        if not tick.last and time.monotonic() - saved < seconds:
             continue
         elapsed = spent + time.monotonic() - started
         for k, path in enumerate(paths):
-            folders.append_log(path, [_of_member(record, k) for record in records])
-        if not finished:
+            disk.append_log(path, [_of_member(record, k) for record in records])
+        if not tick.last:
             _save(training, paths, elapsed)
             records, saved = [], time.monotonic()
     weights = training.model.state_dict()
@@ -184,9 +190,9 @@ def _train_from(
             "shape": list(training.dataset.shape),
             "seconds": round(elapsed / len(paths), 3),
             "stopped": training.stopped.get(k),
-            "terms": {name: float(values[k]) for name, values in tick.terms.items()},
+            "terms": disk.finite({name: float(values[k]) for name, values in tick.terms.items()}),
         }
-        folders.finish(path, {name: tensor[k] for name, tensor in weights.items()}, results)
+        disk.finish(path, {name: tensor[k] for name, tensor in weights.items()}, results)
 
 
 def _of_member(record: dict[str, Any], k: int) -> dict[str, Any]:
@@ -197,25 +203,34 @@ def _save(training: Training, paths: Sequence[Path], elapsed: float) -> None:
     """New checkpoints of all members first, then away with the old ones."""
     for k, path in enumerate(paths):
         state = {**training.state(k), "seconds": torch.tensor(elapsed)}
-        folders.save_checkpoint(path, training.step, state)
+        disk.save_checkpoint(path, training.step, state)
     for path in paths:
-        for step, file in folders.checkpoints(path).items():
+        for step, file in disk.checkpoints(path).items():
             if step != training.step:
                 file.unlink()
 
 
 @contextlib.contextmanager
-def locked(paths: Sequence[Path]) -> Iterator[None]:
-    """Hold the locks of run folders; the kernel releases them if the process dies.
+def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
+    """Hold the locks of run folders, which are made if need be.
 
-    Always taken in one order, so that two processes cannot wait for each other.
+    The kernel releases them if the process dies. They are always taken in one order, so that two
+    processes cannot wait for each other; who waits goes on reporting, and so hears a halt.
     """
     with contextlib.ExitStack() as stack:
         for path in paths:
+            path.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context((path / "lock").open("w"))
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                print(f"waiting for another process that is training {path}", file=sys.stderr)  # noqa: T201
-                fcntl.flock(file, fcntl.LOCK_EX)
+            waiting = Report(str(path), "waiting for another process", 0, 1, path.name, {})
+            while not _take(file):
+                show(waiting)
+                time.sleep(0.2)
         yield
+
+
+def _take(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

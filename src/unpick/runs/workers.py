@@ -1,14 +1,17 @@
 """Worker processes with one thread each, and memory settings that suit training."""
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
 import queue
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from types import TracebackType
 from typing import Any
@@ -52,7 +55,8 @@ class Workers:
         show: Callable[[Any], None],
     ) -> list[Any]:
         """The results of all calls, in order; `show` gets what they report meanwhile."""
-        futures = [self.pool.submit(_call, work, *each) for each in arguments]
+        with deaf():
+            futures = [self.pool.submit(_call, work, *each) for each in arguments]
         pending = set(futures)
         while pending:
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -61,9 +65,28 @@ class Workers:
                     show(self.reports.get_nowait())
                 except queue.Empty:
                     break
-            for future in done:
-                future.result()  # raises what the worker raised
+            try:
+                for future in done:
+                    future.result()  # raises what the worker raised
+            except BrokenProcessPool:
+                raise ChildProcessError(
+                    "a worker process was killed, perhaps for want of memory; "
+                    "the same command goes on from the last checkpoint"
+                ) from None
         return [future.result() for future in futures]
+
+
+@contextlib.contextmanager
+def deaf() -> Iterator[None]:
+    """Processes started meanwhile ignore Ctrl-C for good; they hear of it from this one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _enter(reports: Any, halt: Event, parent: int) -> None:  # noqa: ANN401

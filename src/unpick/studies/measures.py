@@ -36,8 +36,8 @@ def measure(runs: Sequence[Run], dataset: Dataset) -> Measured:
     model, test = load_together(runs), split(dataset).test
     codes = encode(model, dataset.observe(test))
     distances = [
-        distance_to_orthogonality(decoder_jacobians(decoder(model, s), codes[s, :JACOBIANS]))
-        for s in range(len(runs))
+        distance_to_orthogonality(decoder_jacobians(decoder(run), codes[s, :JACOBIANS]))
+        for s, run in enumerate(runs)
     ]
     ds = None
     if dataset.factors:
@@ -55,6 +55,7 @@ def encode(model: Autoencoder, x: Float[Tensor, "n ..."]) -> Float[Tensor, "s n 
         return model.encode(x.expand(model.members, *x.shape)).mean
 
 
-def decoder(model: Autoencoder, member: int) -> Callable[[Tensor], Tensor]:
-    """The mean decoder of one member, as a function of latents (n, d)."""
-    return lambda z: model.decode_mean(z.expand(model.members, *z.shape))[member]
+def decoder(run: Run) -> Callable[[Tensor], Tensor]:
+    """The mean decoder of a run, as a function of latents (n, d)."""
+    model = run.model()
+    return lambda z: model.decode_mean(z[None])[0]

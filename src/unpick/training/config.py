@@ -2,8 +2,11 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
+import math
 import types
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -17,8 +20,14 @@ class Adam:
     """Kingma & Ba (2015), with PyTorch's defaults."""
 
     learning_rate: float = 1e-3
-    beta1: float = 0.9
-    beta2: float = 0.999
+    beta1: float = 0.9  # decay of the mean gradient
+    beta2: float = 0.999  # decay of the mean squared gradient
+
+    def __post_init__(self) -> None:
+        check_rate(self.learning_rate)
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,15 @@ class Adagrad:
     """Duchi et al. (2011), with PyTorch's defaults."""
 
     learning_rate: float = 1e-2
+
+    def __post_init__(self) -> None:
+        check_rate(self.learning_rate)
+
+
+def check_rate(rate: float) -> None:
+    """Raise unless a learning rate makes sense."""
+    if not 0 < rate < math.inf:
+        raise ValueError(f"learning_rate must be positive and finite, got {rate}")
 
 
 @dataclass(frozen=True)
@@ -52,11 +70,12 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("steps", 1), ("batch", 2), ("seed", 0)):
-            if getattr(self, name) < least:
+            if not least <= getattr(self, name) < 2**40:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if not self.optimiser.learning_rate > 0:
-            got = self.optimiser.learning_rate
-            raise ValueError(f"learning_rate must be positive, got {got}")
+        for entry in dataclasses.fields(self.objective):
+            value = getattr(self.objective, entry.name)
+            if entry.type is float and not 0 <= value < math.inf:
+                raise ValueError(f"{entry.name} must be finite and not negative, got {value}")
         if self.model.posterior not in self.objective.posteriors:
             allowed = " or ".join(self.objective.posteriors)
             raise ValueError(
@@ -93,16 +112,26 @@ def dumps(config: RunConfig) -> str:
     return json.dumps(to_json(config), sort_keys=True, indent=2)
 
 
-def to_json(value: Any) -> Any:  # noqa: ANN401
-    """A dataclass as plain JSON values; whole numbers in float fields become floats."""
+def to_json(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A dataclass as plain JSON values, each of the type its field says, however it was given."""
+    hints = get_type_hints(type(value))
+    names = [entry.name for entry in dataclasses.fields(value)]
+    fields = {name: _encode(getattr(value, name), hints[name]) for name in names}
+    return {"type": type(value).__name__, **fields}
+
+
+def _encode(value: Any, hint: Any) -> Any:  # noqa: ANN401
     if dataclasses.is_dataclass(value):
-        hints = get_type_hints(type(value))
-        document: dict[str, Any] = {"type": type(value).__name__}
-        for entry in dataclasses.fields(value):
-            item = getattr(value, entry.name)
-            document[entry.name] = float(item) if hints[entry.name] is float else to_json(item)
-        return document
-    return [to_json(item) for item in value] if isinstance(value, tuple) else value
+        return to_json(value)
+    if isinstance(value, tuple):
+        return [_encode(item, each) for item, each in zip(value, _each(hint, value), strict=True)]
+    return hint(value) if hint in (int, float, str) else value
+
+
+def _each(hint: Any, items: Sequence[Any]) -> Iterator[Any]:  # noqa: ANN401
+    """The type of every item of a tuple of that type."""
+    inner = get_args(hint)
+    return itertools.repeat(inner[0], len(items)) if inner[-1] is Ellipsis else iter(inner)
 
 
 T = TypeVar("T")
@@ -128,7 +157,5 @@ def _decode(value: Any, hint: Any) -> Any:  # noqa: ANN401
                 return from_json(value, member)
         raise ValueError(f"unknown type {value.get('type')!r}")
     if isinstance(value, list):
-        inner = get_args(hint)
-        each = inner[0] if inner[-1] is Ellipsis else None
-        return tuple(_decode(item, each or inner[k]) for k, item in enumerate(value))
+        return tuple(_decode(v, each) for v, each in zip(value, _each(hint, value), strict=True))
     return value

@@ -42,6 +42,9 @@ class Training:
                 f"batch must be at most the {len(self.indices)} training observations "
                 f"of {dataset.name}, got {config.batch}"
             )
+        some = dataset.observe(self.indices[:256])
+        if config.model.likelihood == "bernoulli" and not 0 <= some.min() <= some.max() <= 1:
+            raise ValueError(f"likelihood bernoulli needs {dataset.name} to lie in [0, 1]")
         seeds = [c.seed for c in configs]
         self.streams = Streams(seeds)
         self.objective = stack([c.objective for c in configs])
@@ -64,6 +67,8 @@ class Training:
 
     def advance(self, until: int) -> dict[str, Float[Tensor, "s"]]:
         """Train up to step `until`; the loss and its terms at the last step taken."""
+        if until <= self.step:
+            raise ValueError(f"until must be beyond the present step {self.step}, got {until}")
         while self.step < until:
             values = self._step()
             self.step += 1
@@ -151,19 +156,24 @@ class Tick(NamedTuple):
     step: int
     terms: dict[str, Float[Tensor, "s"]]
     due: bool
+    last: bool
 
 
 def ticks(training: Training) -> Iterator[Tick]:
-    """Train to the end, handing control back about twice a second and at every log point."""
-    steps = training.config.steps
+    """Train to the end, handing control back about twice a second and at every log point.
+
+    The end is the last step, or the step at which no member's loss is finite any more.
+    """
+    steps, last = training.config.steps, False
     every, pace = max(1, steps // LOG_POINTS), 1
-    while training.step < steps:
+    while not last:
         started, start = time.perf_counter(), training.step
         log_point = min(steps, (start // every + 1) * every)
         terms = training.advance(min(log_point, start + pace))
         rate = (training.step - start) / (time.perf_counter() - started)
         pace = max(1, int(0.5 * rate))
-        yield Tick(training.step, terms, due=training.step == log_point)
+        last = training.step == steps or len(training.stopped) == len(training.configs)
+        yield Tick(training.step, terms, due=last or training.step == log_point, last=last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +218,7 @@ def train(
     log: list[dict[str, object]] = []
     with Bars(progress) as bars:
         for tick in ticks(training):
-            bars.update(report(configs[0].label(), training, tick))
+            bars.update(report(training, tick))
             if tick.due:
                 log.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
     return Ensemble(configs, training.model.eval(), tuple(log), dict(training.stopped))

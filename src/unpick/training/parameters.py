@@ -19,8 +19,11 @@ class Player:
     def __init__(self, module: nn.Module, optimisers: Sequence[Adam | Adagrad]) -> None:
         self.module, self.optimiser = module, optimisers[0]
         self.values = [p.detach() for p in module.parameters()]  # the same memory, to be stepped
-        self.first = [torch.zeros_like(p) for p in self.values]
         self.second = [torch.zeros_like(p) for p in self.values]
+        self.first = [torch.zeros_like(p) for p in self.values if isinstance(self.optimiser, Adam)]
+        self.buffers = list(module.buffers())  # running statistics
+        self.kept = [buffer.clone() for buffer in self.buffers]
+        self.frozen: list[int] = []
         self.rates = {k: optimiser.learning_rate for k, optimiser in enumerate(optimisers)}
         self.alike = len(set(self.rates.values())) == 1
 
@@ -28,9 +31,13 @@ class Player:
         """Step number `step`, counted from one, of every living member, down its own gradient."""
         whole = (self.values, [g.contiguous() for g in gradients], self.first, self.second)
         if self.alike:
-            return self._step(next(iter(self.rates.values())), step, *whole)
-        for member, rate in self.rates.items():
-            self._step(rate, step, *([tensor[member] for tensor in each] for each in whole))
+            self._step(next(iter(self.rates.values())), step, *whole)
+        else:
+            for member, rate in self.rates.items():
+                self._step(rate, step, *([tensor[member] for tensor in each] for each in whole))
+        for buffer, kept in zip(self.buffers, self.kept, strict=True):
+            buffer[self.frozen] = kept[self.frozen]  # a frozen member keeps its own
+            kept.copy_(buffer)
 
     def _step(
         self,
@@ -75,6 +82,7 @@ class Player:
         """Leave this member's weights as they are from now on."""
         self.rates.pop(member, None)
         self.alike = False
+        self.frozen.append(member)
 
     def state(self, member: int) -> dict[str, Tensor]:
         """All that is needed to go on: weights, moments and running statistics of one member."""
@@ -88,14 +96,14 @@ class Player:
                 row = tensor[member]
                 row.copy_(state[name][place : place + row.numel()].view(row.shape))
                 place += row.numel()
+        self.kept = [buffer.clone() for buffer in self.buffers]
 
     def _tensors(self) -> dict[str, list[Tensor]]:
-        buffers = list(self.module.buffers())
         return {
             "values": self.values,
             "first": self.first,
             "second": self.second,
-            "buffers": buffers,
+            "buffers": self.buffers,
         }
 
 

@@ -1,5 +1,6 @@
 """Progress on standard error: a line a training, with loss terms, speed and time left."""
 
+import time
 from types import TracebackType
 from typing import NamedTuple
 
@@ -7,12 +8,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from unpick.training.config import RunConfig
 from unpick.training.loop import Tick, Training
 
 
 class Report(NamedTuple):
     """Where one training stands, in plain values that can cross to another process."""
 
+    key: str  # tells trainings apart
     label: str
     step: int
     total: int
@@ -20,18 +23,28 @@ class Report(NamedTuple):
     stopped: dict[str, int]  # a name for each member whose loss stopped being finite, and when
 
 
-def report(label: str, training: Training, tick: Tick) -> Report:
+def report(training: Training, tick: Tick) -> Report:
     """What to show of a tick: mean terms over the members that live."""
-    alive = [k for k in range(len(training.configs)) if k not in training.stopped]
+    configs, stopped = training.configs, training.stopped
+    alive = [k for k in range(len(configs)) if k not in stopped]
     terms = "  ".join(f"{name} {float(v[alive].mean()):.4g}" for name, v in tick.terms.items())
-    stopped = {f"{label} seed {training.configs[k].seed}": s for k, s in training.stopped.items()}
-    seeds = [config.seed for config in training.configs]
-    whose = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {min(seeds)}-{max(seeds)}"
-    return Report(f"{label} {whose}", tick.step, training.config.steps, terms, stopped)
+    frozen = {f"{member(configs[k])} ({configs[k].identity()})": s for k, s in stopped.items()}
+    label = member(configs[0]) if len(configs) == 1 else f"{configs[0].label()} x {len(configs)}"
+    return Report(
+        configs[0].identity(), label, tick.step, configs[0].steps, terms if alive else "", frozen
+    )
+
+
+def member(config: RunConfig) -> str:
+    """One member, for people."""
+    return f"{config.label()} seed {config.seed}"
 
 
 class Bars:
-    """A bar a label; silent when not enabled, save for members that had to be stopped."""
+    """A bar a training; silent when not enabled, save for members that had to be stopped.
+
+    The display starts with the first report, so that an error before it stands alone.
+    """
 
     def __init__(self, enabled: bool = True) -> None:
         self.progress = Progress(
@@ -46,10 +59,10 @@ class Bars:
             disable=not enabled,
         )
         self.tasks: dict[str, TaskID] = {}
+        self.began: dict[str, tuple[float, int]] = {}
         self.told: set[str] = set()
 
     def __enter__(self) -> "Bars":
-        self.progress.start()
         return self
 
     def __exit__(
@@ -58,19 +71,24 @@ class Bars:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.progress.stop()
+        if self.tasks:
+            self.progress.stop()
 
     def update(self, report: Report) -> None:
         """Show one report."""
-        if report.label not in self.tasks:
-            self.tasks[report.label] = self.progress.add_task(
+        if not self.tasks:
+            self.progress.start()
+        if report.key not in self.tasks:
+            self.began[report.key] = time.monotonic(), report.step
+            self.tasks[report.key] = self.progress.add_task(
                 report.label, total=report.total, completed=report.step, speed="", terms=""
             )
-        task = self.tasks[report.label]
-        speed = next(t.speed for t in self.progress.tasks if t.id == task)
-        shown = f"{speed:.4g}/s" if speed else ""
-        self.progress.update(task, completed=report.step, terms=report.terms, speed=shown)
-        for name, step in report.stopped.items():
-            if name not in self.told:
-                self.told.add(name)
-                self.progress.console.print(f"{name}: loss not finite at step {step}; frozen")
+        started, first = self.began[report.key]
+        waited = time.monotonic() - started
+        speed = f"{(report.step - first) / waited:.4g}/s" if waited > 0.2 else ""
+        task = self.tasks[report.key]
+        self.progress.update(task, completed=report.step, terms=report.terms, speed=speed)
+        for name in report.stopped.keys() - self.told:
+            self.told.add(name)
+            step = report.stopped[name]
+            self.progress.console.print(f"{name}: loss not finite at step {step}; frozen")

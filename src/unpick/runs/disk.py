@@ -12,8 +12,10 @@ Nothing is pickled. What does not fit its checksum is refused, never repaired.
 
 import hashlib
 import json
+import math
 import os
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +84,7 @@ def create(config: RunConfig, root: Path) -> Path:
     """Make the run's folder, if need be, and check that it is this configuration's."""
     path = folder(config, root)
     path.mkdir(parents=True, exist_ok=True)
+    sweep_halves(path)
     if not (path / "config.json").exists():
         write(path / "environment.json", json.dumps(environment(), indent=2).encode())
         write(path / "config.json", dumps(config).encode())
@@ -122,7 +125,9 @@ def read(path: Path) -> Run | None:
 
 def checkpoints(path: Path) -> dict[int, Path]:
     """The checkpoints in a folder, by step."""
-    return {int(file.name.split("-")[1]): file for file in path.glob("checkpoint-*.safetensors")}
+    found = path.glob("checkpoint-*.safetensors")
+    named = {file: re.fullmatch(r"checkpoint-(\d+)-\w+\.safetensors", file.name) for file in found}
+    return {int(match[1]): file for file, match in named.items() if match}
 
 
 def save_checkpoint(path: Path, step: int, state: dict[str, Tensor]) -> None:
@@ -143,10 +148,14 @@ def load_checkpoint(file: Path) -> dict[str, Tensor]:
         raise damaged(file.parent, f"{file.name} cannot be read ({error})") from None
 
 
-def sweep(path: Path, step: int) -> None:
-    """Drop what a kill left behind: half-written files, a cut line, records after `step`."""
-    for half in path.glob(".*"):
+def sweep_halves(path: Path) -> None:
+    """Drop half-written files that a kill left behind; only for who holds the lock."""
+    for half in path.glob(".*.[0-9]*"):
         half.unlink()
+
+
+def sweep(path: Path, step: int) -> None:
+    """Drop the records after `step`, and a line that a kill cut off."""
     file, kept = path / "log.jsonl", []
     for line in file.read_text().splitlines() if file.exists() else ():
         try:
@@ -160,7 +169,12 @@ def sweep(path: Path, step: int) -> None:
 def append_log(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Add records to the log."""
     with (path / "log.jsonl").open("a") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+        file.writelines(json.dumps(finite(record), allow_nan=False) + "\n" for record in records)
+
+
+def finite(record: dict[str, Any]) -> dict[str, Any]:
+    """The same with null for what is not finite, which JSON has no word for."""
+    return {name: value if math.isfinite(value) else None for name, value in record.items()}
 
 
 def finish(path: Path, weights: dict[str, Tensor], results: dict[str, Any]) -> None:
@@ -168,7 +182,7 @@ def finish(path: Path, weights: dict[str, Tensor], results: dict[str, Any]) -> N
     content = safetensors.torch.save({k: v.contiguous() for k, v in weights.items()})
     write(path / "weights.safetensors", content)
     results = {**results, "weights_sha256": hashlib.sha256(content).hexdigest()}
-    write(path / "results.json", json.dumps(results, indent=2).encode())
+    write(path / "results.json", json.dumps(results, indent=2, allow_nan=False).encode())
     for file in checkpoints(path).values():
         file.unlink()
 
