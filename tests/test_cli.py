@@ -45,6 +45,10 @@ def run(capsys, *arguments):
         (["train", "synth-lin", "--learning-rate", "inf"], "learning_rate must be positive"),
         (["train", "synth-lin", "--batch", "50000"], "batch must be at most the 40000"),
         (["train", "synth-lin", "--likelihood", "bernoulli"], "synth-lin to lie in [0, 1]"),
+        (
+            ["train", "synth-lin", "--steps", "9", "ae"],
+            "before the options: unpick train synth-lin ae",
+        ),
         (["train"], "which data set?"),
         (["data", "lst"], "unknown data command 'lst'; did you mean list?"),
         (["data", "get", "celeba"], "'celeba' cannot be fetched: get img_align_celeba.zip"),

@@ -114,6 +114,8 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
         if objective is not type(config.objective):
             posterior = replace(config.model, posterior=objective.posteriors[0])
             config = replace(config, objective=objective(), model=posterior)
+    if late := [word for word in rest if word in OBJECTIVES]:
+        fail(f"the objective comes before the options: unpick train {data} {late[0]} ...")
     kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
     if network := kinds.get(value_of("--network", rest, "preset")):
         config = replace(config, model=replace(config.model, network=network()))
