@@ -5,6 +5,8 @@ same arithmetic in half the time; everything else goes through autograd, and a t
 together.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -44,7 +46,8 @@ def descent(
         z = q
     out_of, output = forward(model.decoder, z)
     distortion, slope = distortion_and_slope(config.likelihood, x, output)
-    decoder, pull = backward(model.decoder, config.network.decoder_activation, out_of, slope)
+    decoder = backward(model.decoder, config.network.decoder_activation, out_of, slope)
+    pull = torch.bmm(decoder.slope, model.decoder.pairs[0][0].mT)  # at the latents
     terms = {"loss": distortion, "distortion": distortion}
     if isinstance(objective, BetaVAE):
         variance, b = scale.square(), x.shape[1]
@@ -56,8 +59,8 @@ def descent(
         slope_mean = torch.addcmul(pull, weight, mean)
         slope_log_var = torch.addcmul(weight * (variance - 1), pull, scale * noise).mul_(0.5)
         pull = torch.cat([slope_mean, slope_log_var], dim=2)
-    encoder, _ = backward(model.encoder, config.network.encoder_activation, into, pull)
-    return terms, encoder + decoder
+    encoder = backward(model.encoder, config.network.encoder_activation, into, pull)
+    return terms, encoder.gradients + decoder.gradients
 
 
 def forward(
@@ -71,20 +74,29 @@ def forward(
     return inputs, torch.bmm(inputs[-1], weight).add_(bias)
 
 
+class Backward(NamedTuple):
+    """Gradients of weights and biases, layer by layer, and the slope behind the first layer."""
+
+    gradients: list[Tensor]
+    slope: Float[Tensor, "s b h"]
+
+
 def backward(
     network: Dense, activation: Activation, inputs: list[Tensor], slope: Float[Tensor, "s b o"]
-) -> tuple[list[Tensor], Float[Tensor, "s b i"]]:
-    """Gradients of weights and biases, layer by layer, and the slope at the network's input."""
+) -> Backward:
+    """From the slope at the network's output down to its first layer, but not to its input."""
     gradients: list[Tensor] = []
     for k in reversed(range(len(inputs))):
         x, (weight, _) = inputs[k], network.pairs[k]
         gradients = [torch.bmm(x.mT, slope), slope.sum(1, keepdim=True), *gradients]
+        if k == 0:
+            break
         slope = torch.bmm(slope, weight.mT)
-        if k > 0 and activation == "tanh":
+        if activation == "tanh":
             slope = torch.addcmul(slope, slope, x.square(), value=-1)
-        elif k > 0:
+        else:
             slope = torch.where(x > 0, slope, (0.2 if activation == "leaky_relu" else 0.0) * slope)
-    return gradients, slope
+    return Backward(gradients, slope)
 
 
 def distortion_and_slope(
