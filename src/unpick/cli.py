@@ -213,7 +213,7 @@ class DemoOptions:
 
 
 def demo(arguments: Arguments) -> None:
-    """Show the main result on embedded data in about two minutes."""
+    """Show the main result on embedded data in about three minutes."""
     options = parse(DemoOptions, arguments, "unpick demo")
     from unpick.demo import demo as show
     from unpick.runs import keep_memory
