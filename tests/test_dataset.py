@@ -86,6 +86,15 @@ def test_synth_lin_is_an_isometry_of_the_stretched_square(ratio):
     torch.testing.assert_close(x @ axis, projected, atol=1e-5, rtol=0)
 
 
+def test_centring_moves_synth_lin_and_nothing_else():
+    x, moved = (
+        load("synth-lin", points=500, centred=centred).observe(torch.arange(500))
+        for centred in (False, True)
+    )
+    torch.testing.assert_close(moved.mean(0), torch.zeros(3), atol=1e-6, rtol=0)
+    torch.testing.assert_close(x - x.mean(0), moved)
+
+
 def test_linear_gaussian_has_the_planted_spectrum():
     data = load("linear-gaussian", points=200_000)
     spectrum = torch.linalg.eigvalsh(torch.cov(data.observe(torch.arange(len(data))).T)).flip(0)
