@@ -139,7 +139,7 @@ def data_list(arguments: Arguments) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from unpick.data import DATASETS, DataMissing
+    from unpick.data import DATASETS, DataDamaged, DataMissing
     from unpick.data.files import FileConfig
 
     if arguments:
@@ -153,6 +153,8 @@ def data_list(arguments: Arguments) -> None:
                 where = "on disk"
             except DataMissing:
                 where = "not here"
+            except DataDamaged:
+                where = "damaged"
         table.add_row(name, (kind.__doc__ or "").splitlines()[0], where)
     Console().print(table)
 

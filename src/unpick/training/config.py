@@ -70,8 +70,10 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("steps", 1), ("batch", 2), ("seed", 0)):
-            if not least <= getattr(self, name) < 2**40:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not least <= value < 2**40:
+                bound = f"at least {least}" if value < least else "below 2**40"
+                raise ValueError(f"{name} must be {bound}, got {value}")
         for entry in dataclasses.fields(self.objective):
             value = getattr(self.objective, entry.name)
             if entry.type is float and not 0 <= value < math.inf:

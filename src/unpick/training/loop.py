@@ -121,8 +121,8 @@ class Training:
         return z, self.objective(p)
 
     def _freeze(self, members: Sequence[int]) -> None:
-        for member in members:
-            self.stopped.setdefault(member, self.step)
+        for member in set(members) - self.stopped.keys():
+            self.stopped[member] = self.step
             for player in self.players.values():
                 player.freeze(member)
 
