@@ -292,8 +292,10 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, send):
 def test_a_worker_that_is_killed_is_told_in_one_line(tmp_path):
     process = start(tmp_path, "--steps", "1000000", "--no-progress")
     assert wait_for_checkpoint(tmp_path, process)
+    time.sleep(random.random())
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    os.kill(int(children[-1]), signal.SIGKILL)
+    workers = [c for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
+    os.kill(int(workers[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "a worker process was killed" in err

@@ -4,15 +4,13 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
-import queue
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.synchronize import Event
 from types import TracebackType
 from typing import Any
 
@@ -20,7 +18,7 @@ import torch
 
 # The worker's side, set by `_enter` when a worker starts.
 _reports: Any = None
-_halt: Event | None = None
+_halt: Any = None
 
 
 class Workers:
@@ -28,11 +26,17 @@ class Workers:
 
     They end with this process, however it ends: on the way out it calls a halt, which they notice
     when they report; if it is killed, they notice within half a second that their parent is gone.
+
+    A worker may be killed too, at any moment, even half way through a report. So reports are read
+    in a thread that may hang, nobody waits for a queue to be emptied, and the halt is a bare byte
+    of shared memory without a lock.
     """
 
     def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
         context = multiprocessing.get_context("spawn")
-        self.reports, self.halt = context.Queue(), context.Event()
+        self.reports, self.halt = context.Queue(), context.RawValue("b", 0)
+        self.reports.cancel_join_thread()
         setup = (self.reports, self.halt, os.getpid())
         self.pool = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=setup)
 
@@ -45,7 +49,7 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.halt.set()
+        self.halt.value = 1
         self.pool.shutdown(cancel_futures=True)
 
     def run(
@@ -54,26 +58,28 @@ class Workers:
         arguments: Sequence[tuple[Any, ...]],
         show: Callable[[Any], None],
     ) -> list[Any]:
-        """The results of all calls, in order; `show` gets what they report meanwhile."""
+        """The results of all calls, as they come; `show` gets what they report meanwhile."""
         with deaf():
+            # The pool starts a process with each call, and only at the next one watches over it.
+            for _ in range(self.jobs):
+                self.pool.submit(_nothing)
             futures = [self.pool.submit(_call, work, *each) for each in arguments]
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            while True:
-                try:
-                    show(self.reports.get_nowait())
-                except queue.Empty:
-                    break
-            try:
-                for future in done:
-                    future.result()  # raises what the worker raised
-            except BrokenProcessPool:
-                raise ChildProcessError(
-                    "a worker process was killed, perhaps for want of memory; "
-                    "the same command goes on from the last checkpoint"
-                ) from None
-        return [future.result() for future in futures]
+        reader = threading.Thread(target=self._read, args=(show,), daemon=True)
+        reader.start()
+        try:
+            results = [future.result() for future in as_completed(futures)]
+        except BrokenProcessPool:
+            raise ChildProcessError(
+                "a worker process was killed, perhaps for want of memory; "
+                "the same command goes on from the last checkpoint"
+            ) from None
+        self.reports.put(None)
+        reader.join(timeout=1.0)
+        return results
+
+    def _read(self, show: Callable[[Any], None]) -> None:
+        while (report := self.reports.get()) is not None:
+            show(report)
 
 
 @contextlib.contextmanager
@@ -89,9 +95,10 @@ def deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _enter(reports: Any, halt: Event, parent: int) -> None:  # noqa: ANN401
+def _enter(reports: Any, halt: Any, parent: int) -> None:  # noqa: ANN401
     global _reports, _halt
     _reports, _halt = reports, halt
+    reports.cancel_join_thread()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(1)
     keep_memory()
@@ -103,13 +110,16 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
+def _nothing() -> None:
+    pass
+
+
 def _call(work: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
     return work(*arguments, _show)
 
 
 def _show(report: Any) -> None:  # noqa: ANN401
-    assert _halt is not None
-    if _halt.is_set():
+    if _halt.value:
         raise KeyboardInterrupt
     _reports.put(report)
 
