@@ -14,7 +14,7 @@ from unpick.data import Dataset
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
+BLUE, ORANGE = "#0072b2", "#d55e00"
 
 
 def contact_sheet(dataset: Dataset, columns: int = 12, seed: int = 0) -> Figure:

@@ -42,9 +42,10 @@ class Training:
                 f"batch must be at most the {len(self.indices)} training observations "
                 f"of {dataset.name}, got {config.batch}"
             )
-        some = dataset.observe(self.indices[:256])
-        if config.model.likelihood == "bernoulli" and not 0 <= some.min() <= some.max() <= 1:
-            raise ValueError(f"likelihood bernoulli needs {dataset.name} to lie in [0, 1]")
+        if config.model.likelihood == "bernoulli":
+            some = dataset.observe(self.indices[:256])
+            if not 0 <= some.min() <= some.max() <= 1:
+                raise ValueError(f"likelihood bernoulli needs {dataset.name} to lie in [0, 1]")
         seeds = [c.seed for c in configs]
         self.streams = Streams(seeds)
         self.objective = stack([c.objective for c in configs])

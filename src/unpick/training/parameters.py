@@ -17,7 +17,7 @@ class Player:
     """
 
     def __init__(self, module: nn.Module, optimisers: Sequence[Adam | Adagrad]) -> None:
-        self.module, self.optimiser = module, optimisers[0]
+        self.optimiser = optimisers[0]
         self.values = [p.detach() for p in module.parameters()]  # the same memory, to be stepped
         self.second = [torch.zeros_like(p) for p in self.values]
         self.first = [torch.zeros_like(p) for p in self.values if isinstance(self.optimiser, Adam)]

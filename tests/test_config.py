@@ -1,0 +1,90 @@
+"""What a run is, in Python and as JSON."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unpick.data.idx import MNIST
+from unpick.data.synthetic import Circles, LinearGaussian
+from unpick.models import MLP, Conv
+from unpick.objectives import AE, AnnealedVAE, BetaVAE, FactorVAE
+from unpick.training import Adagrad, Adam, RunConfig, preset
+from unpick.training.config import dumps, from_json, to_json
+from unpick.training.presets import TABLES
+
+BASE = preset("synth-lin")
+
+
+@pytest.mark.parametrize("source", TABLES)
+def test_presets_survive_json(source):
+    for name in TABLES[source]:
+        config = preset(name, source)
+        document = to_json(config)
+        assert from_json(document, RunConfig) == config
+        assert from_json(document, RunConfig).identity() == config.identity()
+
+
+def test_identity_tells_configs_apart_but_not_ways_of_writing_them():
+    whole = replace(BASE, objective=BetaVAE(1.0))
+    object.__setattr__(sloppy := BetaVAE(2.0), "beta", 1)  # a float field given a whole number
+    assert replace(BASE, objective=sloppy).identity() == whole.identity()
+    others = BASE, replace(BASE, seed=1), replace(BASE, steps=61)
+    assert len({config.identity() for config in others}) == 3
+    assert '"type": "BetaVAE"' in dumps(BASE)
+
+
+def test_identity_does_not_depend_on_how_numbers_are_given():
+    object.__setattr__(sloppy := LinearGaussian(), "singular_values", (3, 2, 1))
+    config = preset("linear-gaussian")
+    assert replace(config, data=sloppy).identity() == config.identity()
+    object.__setattr__(numpy := replace(BASE), "seed", np.int64(3))
+    assert numpy.identity() == replace(BASE, seed=3).identity()
+
+
+def test_where_the_data_lie_does_not_name_a_run():
+    here, there = (replace(preset("mnist"), data=MNIST(path)) for path in ("here", "there"))
+    assert here.identity() == there.identity() != preset("fmnist").identity()
+
+
+def test_unknown_fields_and_types_are_errors():
+    document = to_json(BASE)
+    with pytest.raises(ValueError, match=r"unknown fields \['bta'\]"):
+        from_json({**document, "bta": 1}, RunConfig)
+    with pytest.raises(ValueError, match="unknown type 'Cat'"):
+        from_json({**document, "objective": {"type": "Cat"}}, RunConfig)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"objective": BetaVAE(-1.0)}, "beta must be finite and not negative, got -1.0"),
+        ({"objective": BetaVAE(float("nan"))}, "beta must be finite"),
+        ({"objective": AE()}, "ae needs the posterior delta, got diagonal"),
+        ({"seed": -1}, "seed must be at least 0"),
+    ],
+)
+def test_bad_configs_say_what_is_wrong(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(BASE, **change)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Adam(-1.0), "learning_rate must be positive and finite, got -1.0"),
+        (lambda: Adagrad(float("inf")), "learning_rate must be positive and finite"),
+        (lambda: Adam(1e-3, 1.5), r"beta1 must lie in \[0, 1\), got 1.5"),
+        (lambda: MLP((0,)), r"encoder: widths must be positive, got \(0,\)"),
+        (lambda: Conv(encoder=((4, 4, 0, 1),)), "encoder: channels, kernel and stride"),
+        (lambda: Conv(encoder_norm=9), r"encoder_norm must lie in 0\.\.4, got 9"),
+        (lambda: AnnealedVAE(anneal_steps=0), "anneal_steps must be at least 1, got 0"),
+        (lambda: FactorVAE(critic_width=0), "critic_width must be at least 1"),
+        (lambda: Circles(groups=0), "groups and circles must be at least 1"),
+        (lambda: LinearGaussian(points=5), "points must be at least 10, got 5"),
+    ],
+)
+def test_bad_parts_say_what_is_wrong(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
