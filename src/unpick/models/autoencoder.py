@@ -61,6 +61,15 @@ class Autoencoder(nn.Module):
         """S, the number of models."""
         return next(self.parameters()).shape[0]
 
+    def member(self, s: int) -> "Autoencoder":
+        """One of them, as an ensemble of one that shares its weights."""
+        if not 0 <= s < self.members:
+            raise IndexError(f"member must lie in 0..{self.members - 1}, got {s}")
+        alone = Autoencoder(self.config, self.shape, [0])
+        weights = {name: tensor[s : s + 1] for name, tensor in self.state_dict().items()}
+        alone.load_state_dict(weights, assign=True)
+        return alone.train(self.training)
+
     def encode(self, x: Float[Tensor, "s b ..."]) -> Posterior:
         """q(z|x) for each member's own batch."""
         if isinstance(self.config.network, MLP):

@@ -15,8 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 Activation = Literal["relu", "tanh", "leaky_relu"]
-# In place: what enters is a layer's fresh output, which nothing else needs.
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
+}
+# In training: what enters is a layer's fresh output, which nothing else needs. Not otherwise:
+# forward-mode derivatives copy whatever is overwritten.
+IN_PLACE: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,
     "tanh": torch.tanh_,
     "leaky_relu": lambda x: functional.leaky_relu_(x, 0.2),
@@ -89,6 +95,9 @@ class Affine(nn.Module):
 
     def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
         """One batched product for all members (baddbmm is slower: it first copies the bias)."""
+        if len(self.weight) == 1 and not self.training:
+            # Derivatives along several directions fold into one plain product.
+            return torch.addmm(self.bias[0], x[0], self.weight[0])[None]
         return torch.bmm(x, self.weight) + self.bias
 
 
@@ -102,12 +111,13 @@ class Dense(nn.Module):
         layers = [Affine(i, o, generators) for i, o in pairwise(widths)]
         self.layers = nn.ModuleList(layers)
         self.pairs = [(layer.weight, layer.bias) for layer in layers]
-        self.activation = ACTIVATIONS[activation]
+        self.activation: Activation = activation
 
     def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
         """Layer after layer."""
+        activate = (IN_PLACE if self.training else ACTIVATIONS)[self.activation]
         for layer in self.layers[:-1]:
-            x = self.activation(layer(x))
+            x = activate(layer(x))
         return self.layers[-1](x)
 
 
@@ -144,6 +154,9 @@ class Convolution(nn.Module):
         """The layer of member s."""
         convolve = functional.conv_transpose2d if self.transposed else functional.conv2d
         weight = self.weight[s].permute(0, 3, 1, 2)
+        if self.bias is not None and not self.training:
+            bias = self.bias[s]
+            return convolve(x, weight, bias, stride=self.stride, padding=self.padding)
         x = convolve(x, weight, stride=self.stride, padding=self.padding)
         if self.bias is not None:
             # Not as the convolution's own: its backward pass takes up to half as long again.
@@ -172,15 +185,16 @@ class ConvEncoder(nn.Module):
                 raise ValueError(f"encoder: layer {k} leaves no pixels of an image of {shape}")
         widths = (channels * side**2, *config.encoder_dense, outputs)
         self.dense = Dense(widths, config.activation, generators)
-        self.activation = ACTIVATIONS[config.activation]
+        self.activation = config.activation
 
     def forward(self, x: Float[Tensor, "s b c h w"]) -> Float[Tensor, "s b o"]:
         """Member by member through the convolutions, together through the dense layers."""
+        activate = (IN_PLACE if self.training else ACTIVATIONS)[self.activation]
         features = []
         for s, h in enumerate(x):
             h = channels_last(h)
             for layer in self.convolutions:
-                h = self.activation(layer(h, s))
+                h = activate(layer(h, s))
             features.append(h.flatten(1))
         return self.dense(torch.stack(features))
 
@@ -205,16 +219,17 @@ class ConvDecoder(nn.Module):
                 Convolution(channels, layer, generators, transposed=True, norm=norm)
             )
             channels = layer[0]
-        self.activation = ACTIVATIONS[config.activation]
+        self.activation = config.activation
 
     def forward(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b c h w"]:
         """Together through the dense layers, member by member through the convolutions."""
-        maps = self.activation(self.dense(z)).unflatten(2, self.start)
+        activate = (IN_PLACE if self.training else ACTIVATIONS)[self.activation]
+        maps = activate(self.dense(z)).unflatten(2, self.start)
         images = []
         for s, h in enumerate(maps):
             h = channels_last(h)
             for layer in self.convolutions[:-1]:
-                h = self.activation(layer(h, s))
+                h = activate(layer(h, s))
             images.append(self.convolutions[-1](h, s))
         return torch.stack(images)
 

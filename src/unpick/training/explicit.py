@@ -14,7 +14,7 @@ from torch.nn.functional import softplus
 
 from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.models.likelihood import Likelihood
-from unpick.models.networks import Activation, Dense
+from unpick.models.networks import IN_PLACE, Activation, Dense
 from unpick.objectives import AE, BetaVAE, ObjectiveConfig
 
 
@@ -67,9 +67,9 @@ def forward(
     network: Dense, x: Float[Tensor, "s b i"]
 ) -> tuple[list[Tensor], Float[Tensor, "s b o"]]:
     """What enters each layer, and what leaves the last."""
-    inputs = [x]
+    inputs, activate = [x], IN_PLACE[network.activation]
     for weight, bias in network.pairs[:-1]:
-        inputs.append(network.activation(torch.bmm(inputs[-1], weight).add_(bias)))
+        inputs.append(activate(torch.bmm(inputs[-1], weight).add_(bias)))
     weight, bias = network.pairs[-1]
     return inputs, torch.bmm(inputs[-1], weight).add_(bias)
 
