@@ -1,0 +1,141 @@
+"""The polarized regime: latents that carry the data, and latents that carry only noise."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from unpick.geometry.optimal_posterior import ACTIVE_BELOW, positive_variance
+from unpick.models.posterior import Diagonal
+
+ACTIVE_ABOVE = 0.5  # deviation of an active latent's mean (Zietlow 2022, section 3.3.2)
+SETTLED_BELOW = 0.03  # Delta_KL in the polarized regime (the same)
+SOME = 0.05  # share of observations that makes a latent mixed; ours
+
+
+@dataclass(frozen=True, eq=False)
+class PolarizedRegime:
+    """Which latents are in use.
+
+    Attributes:
+        delta_kl: Relative error of the polarized KL; below 0.03 in the regime.
+        active: The means deviate by more than 0.5.
+        passive: The mean is at most 0.5 (root mean square), the variance 0.8 or more for all but
+            5 % of observations. What is neither active nor passive does not fit the regime.
+        mixed: The variance is below 0.8 for some observations (5 to 95 %), and not for the others.
+        pruned: The mean variance is 0.8 or more.
+        over_pruned: Fewer latents than factors are left; None if the factors are not known.
+        mean_deviation: Standard deviation of a latent's mean over observations.
+        mean_variance: A latent's variance, averaged over observations.
+        kl: Of a latent, in nats, averaged over observations.
+        leak: Share of passive latents in the squared Jacobian; 0 if the decoder ignores them,
+            None without Jacobians.
+    """
+
+    delta_kl: float
+    active: Bool[Tensor, "d"]
+    passive: Bool[Tensor, "d"]
+    mixed: Bool[Tensor, "d"]
+    pruned: Bool[Tensor, "d"]
+    over_pruned: bool | None
+    mean_deviation: Float[Tensor, "d"]
+    mean_variance: Float[Tensor, "d"]
+    kl: Float[Tensor, "d"]
+    leak: float | None
+
+
+def polarized_regime(
+    mean: Float[Tensor, "n d"],
+    variance: Float[Tensor, "n d"],
+    *,
+    factors: int | None = None,
+    jacobians: Float[Tensor, "m p d"] | None = None,
+) -> PolarizedRegime:
+    """Sort latents into active and passive (Zietlow 2022, definition 1 and section 3.3.2).
+
+    The definition asks that (a) a passive latent has mean 0 and variance 1 for every observation,
+    (b) an active one has a small variance, (c) the decoder ignores passive latents. `passive`
+    tests (a), `delta_kl` (a) and (b), `leak` (c).
+
+    Args:
+        mean: Of the posteriors of a data set.
+        variance: Of the same; the diagonal of a full covariance.
+        factors: How many generative factors there are; a model is over-pruned if fewer latents
+            have a mean variance below 0.8 (section 4.3.4).
+        jacobians: Of the decoder at some of the means.
+
+    Example:
+        >>> mean, variance = torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), torch.tensor([[0.01, 1.0]])
+        >>> regime = polarized_regime(mean, variance.expand(2, 2), factors=2)
+        >>> regime.active.tolist(), regime.passive.tolist(), regime.over_pruned
+        ([True, False], [False, True], True)
+    """
+    mean, variance = mean.double(), positive_variance(variance)
+    if len(mean) < 2:
+        raise ValueError(f"mean must have at least 2 rows, got {len(mean)}")
+    if not mean.isfinite().all():
+        raise ValueError("mean must be finite")
+    precise = (variance < ACTIVE_BELOW).double().mean(0)  # share of observations
+    active = _active(mean)
+    passive = (mean.square().mean(0).sqrt() <= ACTIVE_ABOVE) & (precise <= SOME)
+    pruned = variance.mean(0) >= ACTIVE_BELOW
+    leak = None
+    if jacobians is not None:
+        squares = jacobians.double().square().sum((0, 1))
+        leak = float(squares[passive].sum() / squares.sum()) if squares.any() else 0.0
+    return PolarizedRegime(
+        delta_kl=float(delta_kl(mean, variance.log())),
+        active=active,
+        passive=passive,
+        mixed=(precise > SOME) & (precise < 1 - SOME),
+        pruned=pruned,
+        over_pruned=None if factors is None else int((~pruned).sum()) < factors,
+        mean_deviation=mean.std(0, correction=0),
+        mean_variance=variance.mean(0),
+        kl=Diagonal(mean, variance.log()).kl_per_latent().mean(0),
+        leak=leak,
+    )
+
+
+def delta_kl(
+    mean: Float[Tensor, "*s n d"], log_variance: Float[Tensor, "*s n d"]
+) -> Float[Tensor, "*s"]:
+    r"""|L_KL - L_{\approx KL}| / L_KL (Zietlow 2022, eq. 3.38 and 3.5), one value a member.
+
+    .. math:: L_{\approx KL} = \tfrac12 \sum_{j\ active} (\mu_j^2 - \log \sigma_j^2 - 1)
+
+    Both are averaged over observations first. What is left out is half the variance of the
+    active latents and the KL of the others. 0 where the KL is 0.
+    """
+    mean, log_variance = mean.double(), log_variance.double()
+    kl = Diagonal(mean, log_variance).kl().mean(-1)
+    terms = (mean.square() - log_variance - 1).mean(-2) / 2
+    polarized = torch.where(_active(mean), terms, 0.0).sum(-1)
+    return torch.where(kl > 0, (kl - polarized).abs() / kl, 0.0)
+
+
+def settled_after(
+    delta_kl_over_time: Float[Tensor, "t"], threshold: float = SETTLED_BELOW
+) -> float:
+    """The share of training after which Delta_KL stays below the threshold; 1 if it never does.
+
+    Zietlow (2022), table 3.2 gives the rest, 1 - settled_after, measured every 500 batches.
+
+    Args:
+        delta_kl_over_time: Measured at equal intervals, the last at the end of training.
+        threshold: 3 % in the paper.
+
+    Example:
+        >>> settled_after(torch.tensor([0.5, 0.02, 0.04, 0.01, 0.01]))
+        0.6
+    """
+    steps = len(delta_kl_over_time)
+    if steps == 0:
+        raise ValueError("delta_kl_over_time must have at least one value")
+    above = (~(delta_kl_over_time < threshold)).nonzero()  # nan is not below
+    return (int(above[-1]) + 1) / steps if len(above) else 0.0
+
+
+def _active(mean: Float[Tensor, "*s n d"]) -> Bool[Tensor, "*s d"]:
+    return mean.std(-2, correction=0) > ACTIVE_ABOVE
