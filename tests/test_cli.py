@@ -1,10 +1,19 @@
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unpick.cli import main
+from unpick.data import DATASETS, load
+from unpick.objectives import BetaVAE
+from unpick.runs import make
+from unpick.studies import scoring
+from unpick.training import Adam, preset
 
 
 def run(capsys, *arguments):
@@ -56,6 +65,15 @@ def run(capsys, *arguments):
         (["data", "list", "all"], "data list takes no arguments, got all"),
         (["train", "mnist", "--path", "/nowhere"], "no train-images-idx3-ubyte"),
         (["demo", "--reprt", "x"], "did you mean --report"),
+        (["measure"], "which run?"),
+        (["measure", "--json"], "the runs come before the options"),
+        (["measure", "nowhere"], "nowhere is not a run folder"),
+        (["measure", "."], ". is not a finished run"),
+        (["diagnose"], "which model?"),
+        (["diagnose", "model.py:load"], "model.py is not there"),
+        (["diagnose", "model"], "name a run folder, or a function as FILE.py:function"),
+        (["diagnose", "model.py:load", "--data", "sprits"], "did you mean sprites"),
+        (["diagnose", "model.py:load", "--jcobians", "3"], "did you mean --jacobians"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -168,3 +186,118 @@ print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "usage: unpick COMMAND" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Two seeds of a small beta-VAE."""
+    root = tmp_path_factory.mktemp("trained")
+    config = replace(preset("synth-lin"), objective=BetaVAE(0.05), optimiser=Adam(1e-2), steps=300)
+    return make([replace(config, seed=s) for s in range(2)], root, jobs=1, progress=False)
+
+
+@pytest.mark.slow
+def test_measure_prints_keeps_and_reads_again(capsys, trained, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    names = [str(run.path) for run in trained]
+    options = ("--samples", "600", "--draws", "2")
+    code, out, _ = run(capsys, "measure", *names, *options)
+    assert code == 0
+    for word in ("DtO", "chance 0.55", "MIG, sampled", "DCI completeness", "±", "UDR", "2 runs"):
+        assert word in out, word
+    with monkeypatch.context() as patched:  # measured once, read ever after
+        patched.setattr(scoring, "take", None)
+        code, out, _ = run(capsys, "measure", names[0], *options, "--json")
+    kept = json.loads(out)[names[0]]
+    scores = {score["name"]: score for score in kept["scores"]}
+    assert kept["factors"] == [factor.name for factor in load("synth-lin").factors]
+    assert kept["asked"] == {"samples": 600, "learner": "fast", "draws": 2}
+    assert len(scores["MIG"]["matrix"]) == 2
+    assert len(scores["MIG"]["per_factor"]) == 2
+    assert scores["MIG"]["interval"]["draws"] == 2
+    assert scores["DCI completeness"]["interval"]["draws"] == 10
+    assert 0 <= scores["DtO"]["value"] < 1.1
+    code, _, err = run(capsys, "measure", names[0], "--samples", "3")
+    assert (code, "samples must be at least 30" in err) == (2, True)
+
+
+def test_diagnose_a_run(capsys, trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "diagnose", str(trained[0].path), "--jacobians", "50")
+    assert code == 0
+    assert "you gave 0.05" in out  # from its configuration
+    assert (tmp_path / "diagnosis" / "index.html").exists()
+
+
+@pytest.mark.parametrize("data", DATASETS)
+def test_options_of_diagnose_and_of_data_sets_have_different_names(capsys, data):
+    code, out, _ = run(capsys, "diagnose", "model.py:load", "--data", data, "--help")
+    assert code == 0
+    assert "--jacobians" in out
+
+
+MODEL = """
+import torch
+def load():
+    torch.manual_seed(0)
+    decode = torch.nn.Linear(2, 3)
+    return lambda x: (x[:, :2], torch.zeros(len(x), 2) - 3), decode
+def with_data():
+    return *load(), torch.randn(300, 3)
+def one():
+    return 1
+def broken():
+    raise KeyError("weights")
+"""
+
+
+def test_diagnose_a_file(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "strange.py").write_text(MODEL)
+    rng = np.random.default_rng(0)
+    np.save("x.npy", rng.normal(size=(300, 3)))
+    np.save("factors.npy", rng.integers(3, size=(300, 2)))
+    np.savez("two.npz", a=np.zeros(3), b=np.zeros(3))
+    common = ("--jacobians", "50", "--report", "page")
+    code, out, _ = run(
+        capsys,
+        "diagnose",
+        "strange.py:load",
+        "--data",
+        "x.npy",
+        "--factors",
+        "factors.npy",
+        *common,
+    )
+    assert code == 0
+    assert "FactorVAE" in out
+    code, out, _ = run(capsys, "diagnose", "strange.py:load", "--data", "synth-lin", *common)
+    assert code == 0
+    code, out, _ = run(capsys, "diagnose", "strange.py:with_data", *common)
+    assert code == 0
+    assert "FactorVAE" not in out
+    for target, rest, message in (
+        ("load", (), "gives no observations"),
+        ("lod", (), "has no function 'lod'"),
+        ("one", (), "must return (encode, decode)"),
+        ("broken", (), "KeyError: 'weights'"),
+        ("load", ("--data", "two.npz"), "must hold one array, got a, b"),
+        ("load", ("--data", "no.npy"), "no.npy is not there"),
+    ):
+        code, _, err = run(capsys, "diagnose", f"strange.py:{target}", *rest)
+        assert code == 2
+        assert message in err
+
+
+@pytest.mark.slow
+def test_the_example_of_a_plain_vae(capsys, tmp_path, monkeypatch):
+    """A model written by hand, trained by the example: aligned, and its beta is found."""
+    example = Path(__file__).parent.parent / "examples" / "plain_vae.py"
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "diagnose", f"{example}:load")
+    said = " ".join(out.split())
+    assert code == 0
+    assert "axes are aligned" in said
+    assert "They match the Jacobian" in said
+    found = float(re.search(r"They speak of beta = ([\d.]+)", said)[1])
+    assert found == pytest.approx(0.02, rel=0.1)

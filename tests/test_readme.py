@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from unpick.cli import HELP, train_options
+from unpick.cli import HELP
+from unpick.cli.train import train_options
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 

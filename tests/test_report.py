@@ -6,7 +6,7 @@ import torch
 
 from unpick import demo
 from unpick.data import Dataset, Dense, Factor
-from unpick.report import Picture, Table, contact_sheet, latent_squares, write_page
+from unpick.report import Note, Picture, Table, contact_sheet, latent_squares, write_page
 from unpick.report.figures import image_grid
 from unpick.runs import make
 from unpick.studies import measure, published
@@ -46,7 +46,9 @@ def test_latent_squares_draw_lines_along_both_factors():
 
 def test_the_page_escapes_what_it_is_given(tmp_path):
     table = Table("c", ("name", "value"), (("<b>", "1"), ("", "2")))
-    page = write_page(tmp_path, "t", ["p"], table, [Picture("x.png", "pic", "cap")], "unpick x")
+    page = write_page(
+        tmp_path, "t", [Note("p")], [table], [Picture("x.png", "pic", "cap")], "unpick x"
+    )
     text = page.read_text()
     assert "&lt;b&gt;" in text
     assert 'src="x.png"' in text

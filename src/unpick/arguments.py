@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 Arguments = list[str]
@@ -56,6 +57,11 @@ def value_of(option: str, arguments: Arguments, default: str) -> str:
         if argument.startswith(f"{option}="):
             return argument.removeprefix(f"{option}=")
     return default
+
+
+def listed(verbs: Mapping[str, Callable[[Arguments], None]]) -> str:
+    """One line a verb, from its docstring."""
+    return "\n".join(f"  {name:<10}{verb.__doc__}" for name, verb in verbs.items())
 
 
 def write(text: str, stream: Any = None) -> None:  # noqa: ANN401

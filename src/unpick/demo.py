@@ -11,16 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from rich import box
 from rich.console import Console
-from rich.table import Table as ScreenTable
 
 from unpick.data import split
 from unpick.data.sprites import Sprites
 from unpick.models import MLP, ModelConfig
 from unpick.models.posterior import Family
 from unpick.objectives import AE, BetaVAE
-from unpick.report import Picture, Table, latent_squares, traversals, write_page
+from unpick.report import Note, Picture, Table, latent_squares, show, traversals, write_page
 from unpick.runs import Run, load_together, make
 from unpick.studies import Measured, measure, published
 from unpick.studies.measures import decoder, encode
@@ -84,7 +82,7 @@ def demo(report: Path, runs: Path) -> Path:
     pictures.append(Picture("sprites.png", "sprites: latent traversals", TRAVERSALS_CAPTION))
     table = Table(CAPTION, COLUMNS, tuple(rows))
     show(table, console)
-    page = write_page(report, TITLE, PARAGRAPHS, table, pictures, "unpick demo")
+    page = write_page(report, TITLE, NOTES, [table], pictures, "unpick demo")
     console.print(f"{time.monotonic() - started:.0f} s; report: {page}")
     return page
 
@@ -129,19 +127,6 @@ def draw_traversals(run: Run, file: Path) -> None:
     traversals(images, deviations[order].tolist(), active.tolist()).savefig(file, dpi=110)
 
 
-def show(table: Table, console: Console) -> None:
-    """The table on the terminal."""
-    screen = ScreenTable(
-        caption=table.caption, box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False
-    )
-    for k, column in enumerate(table.columns):
-        screen.add_column(column, justify="right" if k else "left", no_wrap=True)
-    for name, *cells in table.rows:
-        group = not any(cells)
-        screen.add_row(name if group else f"  {name}", *cells, style="bold" if group else "")
-    console.print(screen)
-
-
 TITLE = "Why does a VAE disentangle?"
 COLUMNS = ("", "DtO", "chance", "published", "DS", "published")
 SCALES = "; ".join(
@@ -163,6 +148,7 @@ PARAGRAPHS = (
     "factors. Where the network that bends the square does not keep its axes orthogonal, an "
     "aligned latent space still need not follow the factors, so DS depends on that network.",
 )
+NOTES = tuple(Note(text) for text in PARAGRAPHS)
 SQUARES_CAPTION = (
     "Lines along the first factor are blue, along the second orange. Aligned means parallel to "
     "the picture's edges."

@@ -1,5 +1,53 @@
 """Scores of codes against generative factors: arrays in, a small frozen result out."""
 
+from unpick.metrics.agreement import UDR, udr
+from unpick.metrics.bootstrap import Interval, bootstrap
+from unpick.metrics.correlation import MeanCorrelation, mean_correlation
+from unpick.metrics.importance import DCI, dci
+from unpick.metrics.information import (
+    MIGSup,
+    MutualInformationGap,
+    mig_sup,
+    mutual_information_gap,
+)
+from unpick.metrics.interventions import (
+    BetaVAEScore,
+    FactorVAEScore,
+    beta_vae_score,
+    factor_vae_score,
+)
+from unpick.metrics.irs import IRS, irs
+from unpick.metrics.modularity import ModularityExplicitness, modularity_explicitness
 from unpick.metrics.predictability import DisentanglementScore, disentanglement_score
+from unpick.metrics.scorecard import Score, Scorecard, scorecard
+from unpick.metrics.separability import SAP, sap
 
-__all__ = ["DisentanglementScore", "disentanglement_score"]
+__all__ = [
+    "DCI",
+    "IRS",
+    "SAP",
+    "UDR",
+    "BetaVAEScore",
+    "DisentanglementScore",
+    "FactorVAEScore",
+    "Interval",
+    "MIGSup",
+    "MeanCorrelation",
+    "ModularityExplicitness",
+    "MutualInformationGap",
+    "Score",
+    "Scorecard",
+    "beta_vae_score",
+    "bootstrap",
+    "dci",
+    "disentanglement_score",
+    "factor_vae_score",
+    "irs",
+    "mean_correlation",
+    "mig_sup",
+    "modularity_explicitness",
+    "mutual_information_gap",
+    "sap",
+    "scorecard",
+    "udr",
+]

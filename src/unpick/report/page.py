@@ -1,4 +1,4 @@
-"""One HTML page with a table and pictures: no scripts, nothing loaded from elsewhere."""
+"""One HTML page with tables and pictures: no scripts, nothing loaded from elsewhere."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +20,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Note:
+    """A paragraph; with a title and a mark (good, note, bad) it stands out."""
+
+    text: str
+    title: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True)
 class Picture:
     """A picture file beside the page."""
 
@@ -31,8 +40,8 @@ class Picture:
 def write_page(
     folder: Path,
     title: str,
-    paragraphs: Sequence[str],
-    table: Table,
+    notes: Sequence[Note],
+    tables: Sequence[Table],
     pictures: Sequence[Picture],
     command: str,
 ) -> Path:
@@ -45,8 +54,8 @@ def write_page(
     page.write_text(
         template.render(
             title=title,
-            paragraphs=paragraphs,
-            table=table,
+            notes=notes,
+            tables=tables,
             pictures=pictures,
             command=command,
             version=unpick.__version__,

@@ -1,0 +1,79 @@
+"""The command line: parse, call, print. Heavy imports live inside the verbs."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from unpick.arguments import Arguments, fail, listed, parse, write
+from unpick.cli.data import data
+from unpick.cli.diagnose import diagnose
+from unpick.cli.measure import measure
+from unpick.cli.train import train
+from unpick.names import pick
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Entry point of `unpick`; exits 2 with one line if something is wrong with what was asked."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in ([], ["-h"], ["--help"], ["help"]):
+        write(HELP)
+        sys.exit(0)
+    if arguments == ["--version"]:
+        from unpick import __version__
+
+        write(__version__)
+        sys.exit(0)
+    try:
+        pick(VERBS, arguments.pop(0), "command")(arguments)
+    except BrokenPipeError:  # `unpick ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except (ValueError, OSError) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        write("interrupted; run the same command again to go on", sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """Where the demo puts what it makes.
+
+    Attributes:
+        report: The folder of the report.
+        runs: The folder of run folders; a second demo reads them.
+    """
+
+    report: Path = Path("demo-report")
+    runs: Path = Path("runs")
+
+
+def demo(arguments: Arguments) -> None:
+    """Show the main result on embedded data in about three minutes."""
+    options = parse(DemoOptions, arguments, "unpick demo")
+    from unpick.demo import demo as show
+    from unpick.runs import keep_memory
+
+    keep_memory()
+    show(options.report, options.runs)
+
+
+VERBS: dict[str, Callable[[Arguments], None]] = {
+    "train": train,
+    "measure": measure,
+    "diagnose": diagnose,
+    "data": data,
+    "demo": demo,
+}
+
+HELP = f"""unpick shows why a variational autoencoder disentangles, and when it will not.
+
+usage: unpick COMMAND [OPTIONS]
+
+{listed(VERBS)}
+
+`unpick COMMAND --help` tells more; `unpick --version` tells the version."""

@@ -1,0 +1,99 @@
+"""`unpick data`."""
+
+from collections.abc import Callable
+from dataclasses import make_dataclass
+from pathlib import Path
+
+from unpick.arguments import Arguments, fail, listed, parse, write
+from unpick.names import pick
+
+
+def data(arguments: Arguments) -> None:
+    """List, check, draw or fetch data sets."""
+    if not arguments or {"-h", "--help"} & {*arguments[:2]}:
+        write(DATA_HELP)
+        return
+    pick(DATA_VERBS, arguments.pop(0), "data command")(arguments)
+
+
+def data_list(arguments: Arguments) -> None:
+    """All data sets, and which of them are here."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from unpick.data import DATASETS, DataDamaged, DataMissing
+    from unpick.data.files import FileConfig
+
+    if arguments:
+        fail(f"data list takes no arguments, got {' '.join(arguments)}")
+    table = Table("name", "what", "where")
+    for name, kind in DATASETS.items():
+        config, where = kind(), "embedded"
+        if isinstance(config, FileConfig):
+            try:
+                config.files()
+                where = "on disk"
+            except DataMissing:
+                where = "not here"
+            except DataDamaged:
+                where = "damaged"
+        table.add_row(name, (kind.__doc__ or "").splitlines()[0], where)
+    Console().print(table)
+
+
+def data_check(arguments: Arguments) -> None:
+    """Verify the files of a data set: checksums, then structure."""
+    from unpick.data import DATASETS
+    from unpick.data.files import FileConfig, check
+
+    if not arguments or arguments[0].startswith("-"):
+        fail("data check: which data set? `unpick data check mnist [--path FOLDER]`")
+    name, rest = arguments[0], arguments[1:]
+    config = parse(pick(DATASETS, name, "data set"), rest, f"unpick data check {name}")
+    if not isinstance(config, FileConfig):
+        dataset = config.load()
+        write(f"{name} is made here: {len(dataset)} observations of shape {dataset.shape}")
+        return
+    write(check(config))
+
+
+def data_render(arguments: Arguments) -> None:
+    """Draw a contact sheet of a data set."""
+    from unpick.data import DATASETS
+    from unpick.report import contact_sheet
+
+    if not arguments or arguments[0].startswith("-"):
+        fail("data render: which data set? `unpick data render sprites`")
+    name, rest = arguments[0], arguments[1:]
+    kind = pick(DATASETS, name, "data set")
+    whole = make_dataclass("Render", [("data", kind), ("out", Path)])
+    default = whole(kind(), Path(f"{name}.png"))
+    options = parse(whole, rest, f"unpick data render {name}", default=default)
+    contact_sheet(options.data.load()).savefig(options.out, dpi=110)
+    write(f"wrote {options.out}")
+
+
+def data_get(arguments: Arguments) -> None:
+    """Fetch the files of a data set; goes on where it broke off."""
+    from unpick.data.download import REMOTE, get
+
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        fail(f"data get: name one of {', '.join(REMOTE)}")
+    for path in get(arguments[0]):
+        write(f"{path} is right")
+
+
+DATA_VERBS: dict[str, Callable[[Arguments], None]] = {
+    "list": data_list,
+    "check": data_check,
+    "render": data_render,
+    "get": data_get,
+}
+
+DATA_HELP = f"""usage: unpick data COMMAND [NAME] [OPTIONS]
+
+{listed(DATA_VERBS)}
+
+  unpick data check mnist --path FOLDER
+  unpick data render sprites --size 32 --out sprites.png
+  unpick data get dsprites"""

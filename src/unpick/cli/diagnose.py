@@ -1,0 +1,179 @@
+"""`unpick diagnose`."""
+
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from unpick.arguments import Arguments, fail, parse, value_of, write
+from unpick.names import pick
+
+
+@dataclass(frozen=True)
+class DiagnoseOptions:
+    """What to look at.
+
+    Attributes:
+        data: A data set by name, or a .npy or .npz file of observations.
+        factors: A .npy file of generative factors, one row an observation.
+        likelihood: What the decoder's output is the mean of.
+        beta: What the model was trained with.
+        samples: Observations, at most.
+        jacobians: Observations at which the decoder is linearised.
+        report: Where the page and its pictures go.
+    """
+
+    data: str = ""
+    factors: Path | None = None
+    likelihood: Literal["gaussian", "bernoulli"] = "gaussian"
+    beta: float | None = None
+    samples: int = 5000
+    jacobians: int = 500
+    report: Path = Path("diagnosis")
+
+
+@dataclass(frozen=True)
+class NoData:
+    """No data set by name, so no options of one."""
+
+
+def diagnose(arguments: Arguments) -> None:
+    """Which latents are alive, how they lie, and whether beta was right: of any model."""
+    if not arguments or arguments[0].startswith("-"):
+        write(DIAGNOSE_HELP)
+        if {"-h", "--help"} & {*arguments}:
+            return
+        fail("diagnose: which model? `unpick diagnose model.py:load --data sprites`")
+    from unpick.data import DATASETS
+    from unpick.diagnosis import diagnose as examine
+
+    target, rest = arguments[0], arguments[1:]
+    name = value_of("--data", rest, "")
+    kind = DATASETS.get(name) or NoData
+    if kind is NoData and name and not name.endswith((".npy", ".npz")):
+        pick(DATASETS, name, "data set")
+    whole = make_dataclass("Diagnose", [("options", DiagnoseOptions), ("chosen", kind)])
+    default = whole(DiagnoseOptions(), kind())
+    parsed = parse(whole, rest, f"unpick diagnose {target}", default=default)
+    options = parsed.options
+    given = of_run(Path(target)) if Path(target).is_dir() else of_file(target)
+    if kind is not NoData:
+        given |= of_dataset(parsed.chosen.load(), options.samples)
+    elif name:
+        given |= {"x": read_array(Path(name))[: options.samples]}
+    if options.factors is not None:
+        given |= {"factors": read_array(options.factors)[: options.samples]}
+    if "x" not in given:
+        fail(f"{target} gives no observations: pass --data NAME or --data FILE.npy")
+    settings = {"likelihood": options.likelihood, "beta": options.beta}
+    settings = {key: value for key, value in settings.items() if f"--{key}" in " ".join(rest)}
+    examine(**{**given, **settings}, points=options.jacobians, report=options.report)
+
+
+def of_file(target: str) -> dict[str, Any]:
+    """What FILE.py:function returns: encode and decode, perhaps x, perhaps factors."""
+    file, _, name = target.rpartition(":")
+    if not file.endswith(".py"):
+        fail(f"{target}: name a run folder, or a function as FILE.py:function")
+    if not Path(file).is_file():
+        fail(f"{file} is not there")
+    sys.path.insert(0, str(Path(file).resolve().parent))  # so that it can import its neighbours
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+        function = getattr(module, name, None)
+        if function is None:
+            fail(f"{file} has no function {name!r}")
+        returned = function()
+    except Exception:
+        traceback.print_exc()
+        fail(f"{target} failed: see above")
+    if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
+        fail(f"{target} must return (encode, decode), with x and factors after them if it likes")
+    return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
+
+
+def of_run(folder: Path) -> dict[str, Any]:
+    """A finished run of our own."""
+    from unpick.runs import read
+
+    run = read(folder)
+    if run is None:
+        fail(f"{folder} is not a finished run")
+    model = run.model()
+
+    def encode(x: Any) -> Any:  # noqa: ANN401
+        posterior = model.encode(x[None])
+        factor = getattr(posterior, "factor", None)
+        if factor is not None:
+            return posterior.mean[0], factor[0]
+        log_var = getattr(posterior, "log_var", None)
+        return posterior.mean[0] if log_var is None else (posterior.mean[0], log_var[0])
+
+    beta = getattr(run.config.objective, "beta", None)
+    return {
+        "encode": encode,
+        "decode": lambda z: model.decode_mean(z[None])[0],
+        "likelihood": run.config.model.likelihood,
+        **({} if beta is None else {"beta": beta}),
+        **of_dataset(run.config.data.load(), DiagnoseOptions.samples),
+    }
+
+
+def of_dataset(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN401
+    """Observations of the test part, and their factors if it has some."""
+    from unpick.data import split
+
+    test = split(dataset).test[:samples]
+    given = {"x": dataset.observe(test)}
+    if dataset.factors:
+        given |= {
+            "factors": dataset.factor_values(test),
+            "factor_names": [factor.name for factor in dataset.factors],
+            "categorical": [factor.categorical for factor in dataset.factors],
+        }
+    return given
+
+
+def read_array(file: Path) -> Any:  # noqa: ANN401
+    """The array in a .npy file, or the only one in a .npz, as float32."""
+    import numpy as np
+    import torch
+
+    if not file.is_file():
+        fail(f"{file} is not there")
+    loaded = np.load(file, allow_pickle=False)
+    if not isinstance(loaded, np.ndarray):
+        if len(loaded.files) != 1:
+            fail(f"{file} must hold one array, got {', '.join(loaded.files)}")
+        loaded = loaded[loaded.files[0]]
+    if loaded.dtype == np.uint8 and loaded.ndim > 2:
+        loaded = loaded / np.float32(255)  # pixels
+    return torch.from_numpy(loaded.astype(np.float32))
+
+
+DIAGNOSE_HELP = """usage: unpick diagnose FILE.py:function --data DATA [OPTIONS]
+       unpick diagnose RUN [OPTIONS]
+
+The function takes no arguments and returns (encode, decode), or (encode, decode, x), or
+(encode, decode, x, factors). encode maps observations to a mean, (mean, log-variance), (mean,
+Cholesky factor) or a torch distribution; decode maps latents to mean observations. Prints what it
+finds and writes a page with pictures. The model is not changed.
+
+  --data DATA        a data set (`unpick data list`) with its own options, or a .npy or .npz file
+  --factors FILE     generative factors, .npy, one row an observation
+  --likelihood L     gaussian (squared error) or bernoulli (cross-entropy)
+  --beta B           what it was trained with, beside a loss summed over pixels
+  --samples N        observations, at most (5000)
+  --jacobians N      of those, how many to linearise the decoder at (500)
+  --report FOLDER    where the page goes (diagnosis)
+
+  unpick diagnose my_model.py:load --data sprites --size 32 --likelihood bernoulli
+  unpick diagnose my_model.py:load --data images.npy --factors labels.npy
+  unpick diagnose runs/NAME"""

@@ -1,0 +1,129 @@
+"""`unpick measure`."""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, make_dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unpick.arguments import Arguments, fail, parse, write
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+    from unpick.metrics import Scorecard
+    from unpick.runs import Run
+
+WIDE = 130  # characters from which a terminal has room for a column a factor
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What to print.
+
+    Attributes:
+        json: Print JSON, with matrices and values per factor, in place of tables.
+    """
+
+    json: bool = False
+
+
+def measure(arguments: Arguments) -> None:
+    """Every measure of finished runs: geometry, and all metrics with intervals."""
+    if not arguments or {"-h", "--help"} & {*arguments}:
+        write(MEASURE_HELP)
+        if arguments:
+            return
+        fail("measure: which run? `unpick measure runs/NAME`")
+    cut = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+    folders, rest = [Path(word) for word in arguments[:cut]], arguments[cut:]
+    if not folders:
+        fail("measure: the runs come before the options: unpick measure runs/NAME ...")
+    import json as notation
+
+    from rich.console import Console
+
+    from unpick.report import score_table, show
+    from unpick.runs import read
+    from unpick.studies.scoring import FILE, Asked, measured
+
+    whole = make_dataclass("Measure", [("options", MeasureOptions), ("asked", Asked)])
+    parsed = parse(whole, rest, "unpick measure", default=whole(MeasureOptions(), Asked()))
+    runs: list[Run] = []
+    for folder in folders:
+        if not folder.is_dir():
+            fail(f"{folder} is not a run folder")
+        run = read(folder)
+        if run is None:
+            fail(f"{folder} is not a finished run; train it first")
+        runs.append(run)
+    console, progress, cards = Console(), Console(stderr=True), {}
+    datasets = {run.config.data: run.config.data.load() for run in runs}
+    for run in runs:
+        dataset = datasets[run.config.data]
+        with progress.status(run.path.name) as status:
+            told = partial(_tell, status, run.path.name)
+            cards[run.path.name] = measured(run, dataset, parsed.asked, told)
+        if not parsed.options.json:
+            write(str(run.path))
+            names = [factor.name for factor in dataset.factors] if console.width >= WIDE else ()
+            show(score_table(cards[run.path.name], names), console)
+    if parsed.options.json:
+        kept = {str(run.path): notation.loads((run.path / FILE).read_text()) for run in runs}
+        write(notation.dumps(kept, indent=1))
+    elif len(runs) > 1:
+        _summary(runs, cards, console)
+
+
+def _tell(status: "Status", run: str, what: str) -> None:
+    status.update(f"{run}: {what}")
+
+
+def _summary(runs: "list[Run]", cards: "Mapping[str, Scorecard]", console: "Console") -> None:
+    """Mean and deviation over runs, and how far the runs agree."""
+    from unpick.report import Table, show
+    from unpick.studies.scoring import agreement
+
+    values: dict[str, list[float]] = {}
+    for card in cards.values():
+        for score in card.scores:
+            values.setdefault(score.name, []).append(score.value)
+    rows = [
+        (
+            name,
+            f"{statistics.mean(v):.3f} ± {statistics.stdev(v):.3f}",
+            f"{min(v):.3f}",
+            f"{max(v):.3f}",
+        )
+        for name, v in values.items()
+        if len(v) == len(runs)
+    ]
+    caption = f"Mean and standard deviation over {len(runs)} runs."
+    show(Table(caption, ("measure", "mean", "least", "most"), tuple(rows)), console)
+    if len({run.config.data for run in runs}) > 1:
+        return
+    found = agreement(runs, runs[0].config.data.load())
+    if found is not None:
+        named = [
+            (run.path.name, f"{value:.3f}")
+            for run, value in zip(runs, found.per_model, strict=True)
+        ]
+        title = "UDR (lasso): agreement of a run's latents with the other runs'."
+        show(Table(title, ("run", "UDR"), tuple(named)), console)
+
+
+MEASURE_HELP = """usage: unpick measure RUN [RUN ...] [OPTIONS]
+
+Prints distance to orthogonality, active latents and, where the data set has factors, every metric
+with its 95 % interval over the choice of test observations. What is measured is kept in the run's
+folder as measures.json and read the next time. Several runs: a summary and UDR as well.
+
+  --samples N   observations of the test part, at most (15000)
+  --learner L   of DCI: fast (a proxy, seconds) or gradient-boosting (the usual one, minutes)
+  --draws N     resamples for the intervals (100); 0 leaves them out
+  --json        JSON, with matrices and values per factor
+
+  unpick measure runs/synth-lin-*
+  unpick measure runs/NAME --learner gradient-boosting --draws 0 --json > scores.json"""

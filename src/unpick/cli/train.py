@@ -1,0 +1,118 @@
+"""`unpick train`."""
+
+import sys
+from dataclasses import dataclass, make_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from unpick.arguments import Arguments, fail, parse, value_of, write
+from unpick.names import pick
+
+Source = Literal["default", "thesis", "bhowal", "locatello"]
+
+
+def train(arguments: Arguments) -> None:
+    """Train a model, or read it if it is trained already."""
+    from unpick.data import DATASETS
+    from unpick.objectives import OBJECTIVES
+    from unpick.runs import keep_memory, make
+
+    if not arguments or arguments[0].startswith("-"):
+        write(TRAIN_HELP.format(data=", ".join(DATASETS), objectives=", ".join(OBJECTIVES)))
+        if {"-h", "--help"} & {*arguments}:
+            return
+        fail("train: which data set? `unpick train synth-lin`, for example")
+    config, options = train_options(arguments)
+    keep_memory()
+    configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
+    runs = make(
+        configs,
+        options.runs,
+        jobs=options.jobs or None,
+        progress=options.progress,
+        checkpoint_seconds=options.checkpoint_seconds,
+    )
+    for run in runs:
+        terms = [
+            f"{name} {'not finite' if value is None else f'{value:.5g}'}"
+            for name, value in run.results["terms"].items()
+        ]
+        write("  ".join([str(run.path), *terms]))
+    stopped = [run for run in runs if run.results["stopped"] is not None]
+    for run in stopped:
+        write(f"{run.path.name}: loss not finite at step {run.results['stopped']}", sys.stderr)
+    if len(stopped) == len(runs):
+        fail("every member diverged; a smaller learning rate may help")
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train, as against what.
+
+    Attributes:
+        seeds: Train this many seeds, counted from --seed.
+        preset: Whose set-up to start from: of the thesis where it has the data set, by default.
+        network: Another kind of network than the preset's, with its own defaults.
+        optimiser: Another optimiser than the preset's, with its own defaults.
+        jobs: Worker processes; 0 is one a core.
+        runs: The folder of run folders.
+        checkpoint_seconds: Time between checkpoints.
+        progress: Show progress bars.
+    """
+
+    seeds: int = 1
+    preset: Source = "default"
+    network: Literal["preset", "mlp", "conv"] = "preset"
+    optimiser: Literal["preset", "adam", "adagrad"] = "preset"
+    jobs: int = 0
+    runs: Path = Path("runs")
+    checkpoint_seconds: float = 20.0
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("seeds", 1), ("jobs", 0), ("checkpoint_seconds", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+
+def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
+    """The configuration that the arguments describe: a data set, perhaps an objective, fields."""
+    from unpick.data import DATASETS
+    from unpick.models import MLP, Conv
+    from unpick.objectives import OBJECTIVES
+    from unpick.training import Adagrad, Adam, RunConfig, preset
+
+    data, rest = arguments[0], arguments[1:]
+    pick(DATASETS, data, "data set")
+    # Which fields there are depends on these, so they are looked at first.
+    sources: dict[str, Source] = {source: source for source in get_args(Source)}
+    config = preset(data, pick(sources, value_of("--preset", rest, "default"), "preset"))
+    if rest and not rest[0].startswith("-"):
+        objective = pick(OBJECTIVES, rest.pop(0), "objective")
+        if objective is not type(config.objective):
+            posterior = replace(config.model, posterior=objective.posteriors[0])
+            config = replace(config, objective=objective(), model=posterior)
+    if late := [word for word in rest if word in OBJECTIVES]:
+        fail(f"the objective comes before the options: unpick train {data} {late[0]} ...")
+    kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
+    if network := kinds.get(value_of("--network", rest, "preset")):
+        config = replace(config, model=replace(config.model, network=network()))
+    if optimiser := kinds.get(value_of("--optimiser", rest, "preset")):
+        config = replace(config, optimiser=optimiser())
+    whole = make_dataclass("Train", [("command", TrainOptions), ("run", RunConfig)])
+    parsed = parse(whole, rest, f"unpick train {data}", default=whole(TrainOptions(), config))
+    return parsed.run, parsed.command
+
+
+TRAIN_HELP = """usage: unpick train DATA [OBJECTIVE] [OPTIONS]
+
+Starts from the set-up of a paper for that data set; every field of the configuration is an option:
+`unpick train DATA OBJECTIVE --help` lists them. The run goes to runs/, in a folder named by its
+configuration; the same command again reads it, and goes on with it if it was interrupted.
+
+  DATA       {data}
+  OBJECTIVE  {objectives}
+
+  unpick train synth-lin --seeds 10
+  unpick train synth-lin beta-vae --posterior full --beta 0.01 --learning-rate 0.01 --steps 5000
+  unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6"""

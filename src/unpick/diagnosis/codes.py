@@ -1,0 +1,80 @@
+"""What an encoder says, in any of the forms that people return."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.distributions import Distribution, Independent, MultivariateNormal
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """What an encoder says about each observation.
+
+    Attributes:
+        mean: Where it lies.
+        variance: How sure that is, along each latent; None for an autoencoder.
+        factor: The Cholesky factor of a full covariance, if that is what it gave.
+    """
+
+    mean: Float[Tensor, "n d"]
+    variance: Float[Tensor, "n d"] | None = None
+    factor: Float[Tensor, "n d d"] | None = None
+
+
+def read_posterior(output: object) -> Codes:
+    """The codes in an encoder's output, in any of the forms that people return.
+
+    A mean; (mean, log-variance); (mean, Cholesky factor); a distribution of torch, or anything
+    else with a `mean` and a `variance`.
+
+    Example:
+        >>> read_posterior((torch.zeros(1, 2), torch.zeros(1, 2))).variance
+        tensor([[1., 1.]])
+    """
+    if isinstance(output, Independent):
+        output = output.base_dist
+    if isinstance(output, MultivariateNormal):
+        output = (output.mean, output.scale_tril)
+    if isinstance(output, Tensor | np.ndarray):
+        return Codes(_matrix(output, "the mean"))
+    if isinstance(output, Distribution) or hasattr(output, "variance"):
+        variance = _matrix(output.variance, "the variance")
+        return Codes(_matrix(output.mean, "the mean"), variance)  # type: ignore[attr-defined]
+    if not isinstance(output, tuple | list) or len(output) != 2:
+        raise ValueError(
+            "encode must return a mean, (mean, log-variance), (mean, Cholesky factor) or a "
+            f"distribution, got {_kind(output)}"
+        )
+    mean, second = _matrix(output[0], "the mean"), torch.as_tensor(output[1])
+    if second.shape == mean.shape:
+        return Codes(mean, second.exp())
+    if second.shape == (*mean.shape, mean.shape[1]):
+        if second.triu(1).abs().max() > 0 or second.diagonal(dim1=1, dim2=2).min() <= 0:
+            raise ValueError("a Cholesky factor is lower triangular with a positive diagonal")
+        return Codes(mean, second.square().sum(2), second)
+    raise ValueError(
+        f"beside a mean of shape {tuple(mean.shape)} encode must return a log-variance of that "
+        f"shape or a Cholesky factor, got {tuple(second.shape)}"
+    )
+
+
+def _matrix(array: Any, what: str) -> Float[Tensor, "n d"]:  # noqa: ANN401
+    found = torch.as_tensor(array)
+    if found.ndim != 2 or not found.is_floating_point():
+        raise ValueError(
+            f"{what} must be real numbers of shape (observations, latents), "
+            f"got {found.dtype} of shape {tuple(found.shape)}"
+        )
+    if not found.isfinite().all():
+        raise ValueError(f"{what} is not finite for {int((~found.isfinite()).any(1).sum())} rows")
+    return found
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return type(value).__name__

@@ -1,0 +1,195 @@
+"""Pictures of a model: what its latents do, how they lie, how precise they are."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from unpick.diagnosis.result import Diagnosis
+from unpick.diagnosis.subject import Subject
+from unpick.geometry.orthogonality import nearest_signed_permutation
+from unpick.geometry.singular import gram, singular_directions
+from unpick.report.figures import BLUE, ORANGE, image_grid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = 12  # latents, at most
+STEPS = 9  # of a traversal
+
+
+def traversals(subject: Subject, diagnosis: Diagnosis) -> Figure:
+    """One latent at a time from -2 to 2 deviations about a typical code, important ones first."""
+    order, mean = diagnosis.order[:SHOWN], subject.mean
+    typical = (mean - mean.mean(0)).square().sum(1).argmin()
+    reach = subject.codes.mean.std(0, correction=0)
+    if subject.codes.variance is not None:
+        reach = reach.clamp(min=1.0)  # the prior's, so that passive latents are moved as well
+    z = mean[typical].repeat(len(order), STEPS, 1)
+    for row, latent in enumerate(order):
+        z[row, :, latent] += torch.linspace(-2, 2, STEPS).to(z) * reach[latent]
+    moved = subject.decode(z.flatten(0, 1)).cpu().float()
+    moved = moved.reshape(len(order), STEPS, *subject.shape)
+    labels = [_label(subject, diagnosis, latent) for latent in order]
+    images = as_images(moved.flatten(0, 1))
+    if images is not None:
+        return image_grid(images.unflatten(0, (len(order), STEPS)), labels)
+    if moved[0, 0].numel() <= 3:
+        return _curves(subject, moved.flatten(2), labels)
+    return _lines(moved.flatten(2), labels)
+
+
+def _curves(subject: Subject, moved: Float[Tensor, "d steps p"], labels: Sequence[str]) -> Figure:
+    """Traversals as curves among the observations, in the first two coordinates."""
+    figure = Figure(figsize=(5.5, 5), layout="constrained")
+    axes = figure.subplots()
+    cloud = subject.x.flatten(1)
+    axes.scatter(cloud[:, 0], cloud[:, -1 if cloud.shape[1] == 1 else 1], s=3, color="#bbbbbb")
+    for curve, label in zip(moved, labels, strict=True):
+        points = (curve[:, 0], curve[:, -1 if curve.shape[1] == 1 else 1])
+        axes.plot(*points, marker=".", label=label.replace("\n", ", "))
+    axes.set_xlabel("first coordinate")
+    axes.set_ylabel("second coordinate")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def _lines(moved: Float[Tensor, "d steps p"], labels: Sequence[str]) -> Figure:
+    """Traversals of vectors: every step a line over the coordinates."""
+    figure = Figure(figsize=(9, 1.1 * len(moved) + 0.5), layout="constrained")
+    grid = figure.subplots(len(moved), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, steps, label in zip(grid, moved, labels, strict=True):
+        for k, line in enumerate(steps):
+            shade = k / (len(steps) - 1)
+            axes.plot(line, color=(shade, 0.35, 1 - shade), linewidth=0.8)
+        axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
+    grid[-1].set_xlabel("coordinate of x; blue is -2 deviations, red 2")
+    return figure
+
+
+def jacobian_columns(subject: Subject, diagnosis: Diagnosis, samples: int = 4) -> Figure:
+    """What a small step along each latent changes, at a few observations: blue less, red more."""
+    order = diagnosis.order[:SHOWN]
+    columns = subject.jacobians[:samples, :, list(order)].float().mT
+    images = as_images(columns.reshape(-1, *subject.shape))
+    names = [_label(subject, diagnosis, latent).split("\n")[0] for latent in order]
+    if images is None:
+        figure = Figure(figsize=(9, 1 + 0.3 * len(order)), layout="constrained")
+        axes = figure.subplots()
+        _heat(axes, columns[0], names, diverging=True)
+        axes.set_xlabel("coordinate of x, at the first observation")
+        return figure
+    images = images.mean(1).unflatten(0, columns.shape[:2])  # colours together
+    inputs = as_images(subject.x[:samples])
+    assert inputs is not None
+    height = 0.95 * len(columns) + 0.4
+    figure = Figure(figsize=(0.95 * (len(order) + 1), height), layout="constrained")
+    grid = figure.subplots(len(columns), len(order) + 1, squeeze=False)
+    for row, (x, pictures) in enumerate(zip(inputs, images, strict=True)):
+        shown = x.permute(1, 2, 0).clamp(0, 1).numpy()
+        grid[row, 0].imshow(shown if len(x) == 3 else shown[..., 0], cmap="gray")
+        limit = float(pictures.abs().max()) or 1.0
+        for axes, picture in zip(grid[row, 1:], pictures, strict=True):
+            axes.imshow(picture.numpy(), cmap="RdBu_r", vmin=-limit, vmax=limit)
+    for axes, name in zip(grid[0], ["x", *names], strict=True):
+        axes.set_title(name, fontsize=8)
+    for axes in grid.flat:
+        axes.set_xticks([])
+        axes.set_yticks([])
+    return figure
+
+
+def direction_heat_map(subject: Subject, diagnosis: Diagnosis) -> Figure:
+    """Mean |V|: each singular direction, given to its nearest latent, as a mixture of latents."""
+    active = diagnosis.active
+    _, v = singular_directions(gram(subject.jacobians, active))
+    mixed = (v @ nearest_signed_permutation(v).mT).abs().mean(0)
+    names = [str(k) for k in active.nonzero().flatten().tolist()]
+    figure = Figure(
+        figsize=(1.6 + 0.5 * len(names), 1.3 + 0.45 * len(names)), layout="constrained"
+    )
+    axes = figure.subplots()
+    _heat(axes, mixed, names)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlabel("singular direction nearest to latent")
+    axes.set_ylabel("latent")
+    for (i, j), value in (
+        (tuple(at), mixed[tuple(at)]) for at in torch.ones_like(mixed).nonzero()
+    ):
+        colour = "white" if value > 0.6 else "black"
+        axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
+    return figure
+
+
+def variance_spectrum(subject: Subject, diagnosis: Diagnosis) -> Figure:
+    """Posterior variances, most precise first, and what the Jacobian would have them be."""
+    variance = subject.codes.variance
+    assert variance is not None
+    order = list(diagnosis.order)
+    chosen = variance.cpu().double()[:, order]
+    low, middle, high = chosen.quantile(torch.tensor([0.1, 0.5, 0.9]).double(), dim=0)
+    figure = Figure(figsize=(6.5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    places = range(len(order))
+    axes.vlines(places, low, high, color=BLUE, linewidth=4, alpha=0.4)
+    axes.plot(places, middle, "o", color=BLUE, label="encoder: median, 10 to 90 % of observations")
+    asked = diagnosis.asked_variance
+    if asked is not None:
+        wanted = asked[:, order].median(0).values
+        axes.plot(places, wanted, "_", color=ORANGE, markersize=16, markeredgewidth=2)
+        axes.plot([], [], "_", color=ORANGE, label="asked for by the Jacobian: median")
+    axes.axhline(1, color="#888888", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_xticks(places, [str(k) for k in order])
+    axes.set_xlabel("latent, most precise first")
+    axes.set_ylabel("posterior variance (prior: 1)")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def information_map(matrix: Float[Tensor, "d k"], names: Sequence[str]) -> Figure:
+    """Which latents know which factors."""
+    figure = Figure(
+        figsize=(2 + 0.6 * matrix.shape[1], 1.2 + 0.35 * len(matrix)), layout="constrained"
+    )
+    axes = figure.subplots()
+    _heat(axes, matrix, [str(k) for k in range(len(matrix))])
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_ylabel("latent")
+    return figure
+
+
+def as_images(x: Float[Tensor, "n ..."]) -> Float[Tensor, "n c h w"] | None:
+    """Observations as images, channels first, if that is what they look like."""
+    shape = x.shape[1:]
+    if len(shape) == 2 and min(shape) > 3:
+        return x[:, None]
+    if len(shape) == 3 and shape[0] in (1, 3):
+        return x
+    if len(shape) == 3 and shape[2] in (1, 3):
+        return x.permute(0, 3, 1, 2)
+    return None
+
+
+def _label(subject: Subject, diagnosis: Diagnosis, latent: int) -> str:
+    state = "" if diagnosis.active[latent] else "\npassive"
+    if diagnosis.regime is None:
+        return f"latent {latent}{state}"
+    variance = float(diagnosis.regime.mean_variance[latent])
+    return f"latent {latent}\n$\\sigma^2$ = {variance:.2g}" + state.replace("\n", ", ")
+
+
+def _heat(
+    axes: "Axes", matrix: Float[Tensor, "a b"], rows: Sequence[str], diverging: bool = False
+) -> None:
+    limit = float(matrix.abs().max()) or 1.0
+    if diverging:
+        low, high, colours = -limit, limit, "RdBu_r"
+    else:
+        low, high, colours = 0.0, max(1.0, limit), "viridis_r"
+    shown = axes.imshow(matrix.numpy(), cmap=colours, vmin=low, vmax=high, aspect="auto")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.figure.colorbar(shown, ax=axes, shrink=0.8)

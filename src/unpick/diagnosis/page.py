@@ -1,0 +1,114 @@
+"""A diagnosis on the terminal, and as an HTML page with pictures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from unpick.diagnosis import figures
+from unpick.diagnosis.result import Diagnosis
+from unpick.diagnosis.subject import Subject
+from unpick.metrics import MutualInformationGap, Scorecard
+from unpick.report import Note, Picture, Table, score_table, show, write_page
+
+COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
+
+
+def print_diagnosis(subject: Subject, diagnosis: Diagnosis, console: Console) -> None:
+    """Findings, then the latents, then the scores."""
+    for finding in diagnosis.findings:
+        colour = COLOURS[finding.mark]
+        console.print(f"[bold {colour}]{finding.title}[/]: {finding.text}", highlight=False)
+    tables = [latent_table(subject, diagnosis)]
+    if diagnosis.scores is not None:
+        tables.append(score_table(diagnosis.scores))
+    for table in tables:
+        show(table, console)
+    if diagnosis.page is not None:
+        console.print(f"pictures: {diagnosis.page}", highlight=False, soft_wrap=True)
+
+
+def latent_table(subject: Subject, diagnosis: Diagnosis) -> Table:
+    """One row a latent, the most important first."""
+    regime, names = diagnosis.regime, diagnosis.active.nonzero().flatten().tolist()
+    spread = subject.codes.mean.cpu().double().std(0, correction=0)
+    rows = []
+    for latent in diagnosis.order:
+        state = "active" if diagnosis.active[latent] else "passive"
+        numbers = [f"{float(spread[latent]):.2f}", f"{float(subject.norms[latent]):.3g}"]
+        if regime is not None:
+            if regime.mixed[latent]:
+                state += ", mixed"
+            numbers += [
+                f"{float(regime.mean_variance[latent]):.3g}",
+                f"{float(regime.kl[latent]):.2f}",
+            ]
+        nearest = ""
+        if diagnosis.cosines is not None and latent in names:
+            row = diagnosis.cosines.matrix[names.index(latent)].clone()
+            row[names.index(latent)] = -1
+            nearest = f"{names[int(row.argmax())]} ({float(row.max()):.2f})"
+        rows.append((str(latent), state, *numbers, nearest))
+    columns = ["latent", "state", "sd", "length"]
+    columns += ["variance", "KL"] if regime is not None else []
+    caption = (
+        "Latents, most important first. sd: of the means. Length: of the Jacobian's column. "
+        "Variance: of the posterior. KL: in nats. Nearest: the latent whose column is least "
+        "orthogonal, and the mean absolute cosine."
+    )
+    return Table(caption, (*columns, "nearest"), tuple(rows))
+
+
+def write_diagnosis(
+    folder: Path, subject: Subject, diagnosis: Diagnosis, names: Sequence[str]
+) -> Path:
+    """Draw the pictures and write `index.html` beside them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {
+        "traversals": (
+            "What each latent does",
+            "One latent at a time from -2 to 2 deviations about a typical code, the others held.",
+            figures.traversals(subject, diagnosis),
+        ),
+        "columns": (
+            "Jacobian columns",
+            "What a small step along each latent changes: blue less, red more.",
+            figures.jacobian_columns(subject, diagnosis),
+        ),
+    }
+    if diagnosis.alignment is not None:
+        drawn["directions"] = (
+            "Singular directions as mixtures of latents",
+            "Mean |V| over samples. The identity if the latent axes are the singular directions.",
+            figures.direction_heat_map(subject, diagnosis),
+        )
+    if diagnosis.regime is not None:
+        drawn["variances"] = (
+            "Posterior variances",
+            "One is the prior's: such a latent carries nothing.",
+            figures.variance_spectrum(subject, diagnosis),
+        )
+    tables = [latent_table(subject, diagnosis)]
+    if diagnosis.scores is not None:
+        names = names or [f"factor {k}" for k in range(_width(diagnosis.scores))]
+        tables.append(score_table(diagnosis.scores, names))
+        gap = diagnosis.scores["MIG"].result
+        if isinstance(gap, MutualInformationGap):
+            shares = torch.from_numpy(gap.matrix / gap.entropies)
+            drawn["information"] = (
+                "What the latents know",
+                "Mutual information of latent and factor, as a share of the factor's entropy.",
+                figures.information_map(shares, names),
+            )
+    pictures = []
+    for name, (title, caption, figure) in drawn.items():
+        figure.savefig(folder / f"{name}.png", dpi=110)
+        pictures.append(Picture(f"{name}.png", title, caption))
+    notes = [Note(finding.text, finding.title, finding.mark) for finding in diagnosis.findings]
+    return write_page(folder, "Diagnosis", notes, tables, pictures, "unpick.diagnose")
+
+
+def _width(card: Scorecard) -> int:
+    parts = [getattr(score.result, "per_factor", None) for score in card.scores]
+    return max((len(part) for part in parts if part is not None), default=0)

@@ -1,0 +1,129 @@
+"""A stranger's model as it is examined: everything encoded, some of it decoded and linearised."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from unpick.diagnosis.codes import Codes, read_posterior
+from unpick.diagnosis.trace import device_of, modules_of
+from unpick.geometry import decoder_jacobians
+
+BATCH = 256  # observations at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model as it is examined: codes of all observations, the decoder around some of them.
+
+    Attributes:
+        codes: Of all observations.
+        decode: Tensors to tensors.
+        shape: Of one observation.
+        rows: The observations at which the decoder was linearised.
+        x: Those.
+        mean: Their codes, where the decoder wants them.
+        reconstruction: What the decoder makes of the codes.
+        jacobians: Of the decoder at the codes.
+    """
+
+    codes: Codes
+    decode: Callable[[Tensor], Tensor]
+    shape: tuple[int, ...]
+    rows: Int[Tensor, "m"]
+    x: Float[Tensor, "m ..."]
+    mean: Float[Tensor, "m d"]
+    reconstruction: Float[Tensor, "m ..."]
+    jacobians: Float[Tensor, "m p d"]
+
+    @property
+    def norms(self) -> Float[Tensor, "d"]:
+        """Length of each latent's Jacobian column, root mean square over samples."""
+        return self.jacobians.double().square().sum(1).mean(0).sqrt()
+
+    @property
+    def explained(self) -> float:
+        """Share of the variance of x that the reconstructions explain."""
+        x, found = self.x.flatten(1).double(), self.reconstruction.flatten(1).double()
+        return 1 - float((x - found).square().sum() / (x - x.mean(0)).square().sum())
+
+
+def examine(
+    encode: Callable[[Any], Any], decode: Callable[[Any], Any], x: Tensor | np.ndarray, points: int
+) -> Subject:
+    """Encode everything, decode and linearise at `points` of the observations."""
+    if not isinstance(x, Tensor | np.ndarray) or x.ndim < 2 or len(x) < 2:
+        got = tuple(x.shape) if isinstance(x, Tensor | np.ndarray) else type(x).__name__
+        raise ValueError(f"x must hold at least two observations (n, ...), got {got}")
+    if points < 2:
+        raise ValueError(f"points must be at least 2, got {points}")
+    x = torch.as_tensor(x) if modules_of(encode) else x
+    arrays = isinstance(x, np.ndarray)
+    codes = encode_all(encode, x)
+    chosen = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:points]
+    rows = chosen.sort().values
+    decoder = (lambda z: torch.as_tensor(decode(z.numpy()))) if arrays else decode
+    mean = codes.mean[rows.to(codes.mean.device)]
+    _check_repeats(encode, decoder, x[:2], mean)
+    reconstruction = torch.cat([decoder(part) for part in mean.split(BATCH)]).cpu()
+    some = torch.as_tensor(x)[rows.to(x.device) if isinstance(x, Tensor) else rows].cpu()
+    if reconstruction.shape != some.shape and reconstruction[0].numel() != some[0].numel():
+        raise ValueError(
+            f"decode must give observations of shape {tuple(some.shape[1:])}, "
+            f"got {tuple(reconstruction.shape[1:])}"
+        )
+    jacobians = decoder_jacobians(decoder, mean).cpu()
+    if not jacobians.isfinite().all():
+        raise ValueError("decode: its Jacobian is not finite at some of the codes")
+    return Subject(
+        codes,
+        decoder,
+        tuple(some.shape[1:]),
+        rows,
+        some.float(),
+        mean,
+        reconstruction.float().reshape(some.shape),
+        jacobians,
+    )
+
+
+def encode_all(encode: Callable[[Any], Any], x: Tensor | np.ndarray) -> Codes:
+    """The codes of all observations, a batch at a time, on the device where they came from."""
+    device = device_of(encode)
+    parts = []
+    for start in range(0, len(x), BATCH):
+        batch = x[start : start + BATCH]
+        part = read_posterior(encode(batch.to(device) if isinstance(batch, Tensor) else batch))
+        if len(part.mean) != len(batch):
+            raise ValueError(f"encode gave {len(part.mean)} codes for {len(batch)} observations")
+        parts.append(part)
+    rows: list[Any] = [[getattr(part, name) for part in parts] for name in ("variance", "factor")]
+    variance, factor = [None if row[0] is None else torch.cat(row) for row in rows]
+    return Codes(torch.cat([part.mean for part in parts]), variance, factor)
+
+
+def _check_repeats(
+    encode: Callable[[Any], Any],
+    decode: Callable[[Tensor], Tensor],
+    x: Tensor | np.ndarray,
+    z: Float[Tensor, "m d"],
+) -> None:
+    """Refuse functions that answer differently each time, or alone and in company."""
+    device = device_of(encode)
+    few = x.to(device) if isinstance(x, Tensor) else x
+    once, twice = (read_posterior(encode(few)).mean for _ in range(2))
+    if not torch.equal(once, twice):
+        raise ValueError("encode is random: return the mean of the posterior, not a sample of it")
+    together = decode(z[:4])
+    if not torch.equal(together, decode(z[:4])):
+        raise ValueError("decode is random: return the mean observation, not a sample")
+    alone = torch.cat([decode(each) for each in z[:4].split(1)])
+    if not torch.allclose(together, alone, rtol=1e-3, atol=1e-4):
+        raise ValueError(
+            "decode depends on the company of a point in its batch, as batch normalisation in "
+            "training mode does; call .eval() on the model first"
+        )

@@ -1,0 +1,240 @@
+"""Every metric on one set of codes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Real
+
+from unpick.metrics.bootstrap import Interval, intervals
+from unpick.metrics.correlation import mean_correlation
+from unpick.metrics.importance import dci
+from unpick.metrics.information import mig_sup, mutual_information_gap
+from unpick.metrics.inputs import check, histogram_bins, looks_continuous
+from unpick.metrics.interventions import beta_vae_score, factor_vae_score
+from unpick.metrics.irs import irs
+from unpick.metrics.modularity import modularity_explicitness
+from unpick.metrics.predictability import disentanglement_score
+from unpick.metrics.separability import sap
+
+BINS = 20  # into which continuous factors are cut for metrics that want classes
+DEAR = 10  # the fewest resamples, enough for metrics that fit hundreds of classifiers
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """One number.
+
+    Attributes:
+        name: As it is printed.
+        value: nan if there is none.
+        interval: Over the choice of observations, if it was asked for.
+        per_factor: The parts that it is the mean of, if factors are what it averages over.
+        note: How it was computed, or why there is no value.
+        result: What the metric returned: its matrix and all parts.
+    """
+
+    name: str
+    value: float
+    interval: Interval | None
+    per_factor: Float[np.ndarray, "k"] | None
+    note: str
+    result: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Scorecard:
+    """All scores of one model, in the order in which they are printed.
+
+    Attributes:
+        scores: Each of them.
+        note: What was done to the factors, if anything.
+    """
+
+    scores: tuple[Score, ...]
+    note: str = ""
+
+    def __getitem__(self, name: str) -> Score:
+        return {score.name: score for score in self.scores}[name]
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A metric to compute.
+
+    Attributes:
+        function: Of the arrays of all groups.
+        groups: Arrays whose rows are resampled together.
+        reads: The attributes of its result to report, by the name to print.
+        note: How it is computed.
+        draws: Resamples.
+        parts: Which of the names the result's parts by factor belong to; None for the only one.
+    """
+
+    function: Callable[..., Any]
+    groups: tuple[tuple[np.ndarray, ...], ...]
+    reads: Mapping[str, str]
+    note: str
+    draws: int
+    parts: str | None = None
+
+
+def scorecard(
+    codes: Float[np.ndarray, "n d"],
+    factors: Real[np.ndarray, "n k"],
+    *,
+    categorical: Sequence[bool] | None = None,
+    log_variances: Float[np.ndarray, "n d"] | None = None,
+    learner: Literal["gradient-boosting", "fast"] = "fast",
+    draws: int = 0,
+    progress: Callable[[str], None] | None = None,
+    rng: np.random.Generator | None = None,
+) -> Scorecard:
+    """MIG, MIG-sup, modularity, explicitness, DS, DCI, SAP, FactorVAE, beta-VAE, IRS and MCC.
+
+    Metrics that fit something fit it to two thirds of the observations and test on the others. A
+    metric that cannot be had for these arrays has the value nan and says why.
+
+    Args:
+        codes: Latent means.
+        factors: The generative factors of the same observations. For metrics that want classes a
+            continuous factor (a value of its own for more than half the rows) is cut into 20 bins.
+        categorical: Which factors are classes without an order, for DS; none by default.
+        log_variances: Of the posteriors, for the sampled variants of MIG and MIG-sup.
+        learner: Of DCI.
+        draws: Resamples for intervals; a tenth of them, but ten at least, for the metrics that fit
+            many classifiers. None for sampled MIG.
+        progress: Told the name of each metric before it is computed.
+        rng: Draws splits, votes and resamples.
+    """
+    check(codes, factors, rows=30, latents=2)
+    rng = rng or np.random.default_rng(0)
+    seed = int(rng.integers(2**31))
+    order, third = rng.permutation(len(codes)), len(codes) // 3
+    continuous = [looks_continuous(column) for column in factors.T]
+    labels = np.where(continuous, histogram_bins(factors, BINS), factors).astype(float)
+    cut = f"Continuous factors in {BINS} bins, but for DS and MCC." if any(continuous) else ""
+    few = max(DEAR, draws // 10) if draws else 0
+
+    def again() -> np.random.Generator:
+        """The same draws for every resample, so that only the observations differ."""
+        return np.random.default_rng(seed)
+
+    def halves(targets: np.ndarray) -> tuple[tuple[np.ndarray, ...], ...]:
+        """To fit, and to test."""
+        return tuple((codes[rows], targets[rows]) for rows in (order[third:], order[:third]))
+
+    whole, fitted = ((codes, labels),), halves(labels)
+    sampled = () if log_variances is None else ((codes, labels, log_variances),)
+    information = {"MIG": mutual_information_gap, "MIG-sup": mig_sup}
+    metrics = [
+        *(_Metric(f, whole, {n: "score"}, "20 bins", draws) for n, f in information.items()),
+        *(
+            _Metric(
+                lambda c, f, v, function=function: function(c, f, log_variances=v, rng=again()),
+                (group,),
+                {f"{name}, sampled": "score"},
+                "one sample of each posterior",
+                0,
+            )
+            for group in sampled
+            for name, function in information.items()
+        ),
+        _Metric(
+            lambda c, f, tc, tf: modularity_explicitness(c, f, test=(tc, tf)),
+            fitted,
+            {"modularity": "modularity", "explicitness": "explicitness"},
+            "20 bins; logistic regression",
+            few,
+            parts="explicitness",
+        ),
+        _Metric(
+            lambda c, f, tc, tf: disentanglement_score(c, f, categorical, test=(tc, tf)),
+            halves(factors),
+            {"DS": "score"},
+            "5 neighbours",
+            draws,
+        ),
+        _Metric(
+            lambda c, f, tc, tf: dci(c, f, test=(tc, tf), learner=learner, rng=again()),
+            fitted,
+            {
+                f"DCI {part}": part
+                for part in ("disentanglement", "completeness", "informativeness")
+            },
+            "fast learner, a proxy" if learner == "fast" else "gradient boosting",
+            few,
+            parts="DCI completeness",
+        ),
+        _Metric(
+            lambda c, f, tc, tf: sap(c, f, test=(tc, tf), rng=again()),
+            fitted,
+            {"SAP": "score"},
+            "linear classifiers",
+            few,
+        ),
+        _Metric(
+            lambda c, f: factor_vae_score(c, f, rng=again()),
+            whole,
+            {"FactorVAE": "score"},
+            "batches of 64",
+            draws,
+        ),
+        _Metric(
+            lambda c, f: beta_vae_score(c, f, rng=again()),
+            whole,
+            {"beta-VAE": "score"},
+            "batches of 64",
+            draws,
+        ),
+        _Metric(irs, whole, {"IRS": "score"}, "quantile 0.99", draws),
+        *(
+            _Metric(
+                lambda c, f, method=method: mean_correlation(c, f, method=method),
+                ((codes, factors),),
+                {f"MCC, {method}": "score"},
+                "",
+                draws,
+            )
+            for method in ("pearson", "spearman")
+        ),
+    ]
+    scores: list[Score] = []
+    for metric in metrics:
+        if progress is not None:
+            progress(next(iter(metric.reads)))
+        scores += _scores(metric, again())
+    return Scorecard(tuple(scores), cut)
+
+
+def _flat(metric: _Metric) -> list[np.ndarray]:
+    return [array for group in metric.groups for array in group]
+
+
+def _scores(metric: _Metric, rng: np.random.Generator) -> list[Score]:
+    """Each number that a metric is read for, or why there is none."""
+
+    def numbers(*arrays: np.ndarray) -> list[float]:
+        result = metric.function(*arrays)
+        return [getattr(result, attribute) for attribute in metric.reads.values()]
+
+    try:
+        result = metric.function(*_flat(metric))
+        found: Sequence[Interval | None] = [None] * len(metric.reads)
+        if metric.draws:
+            found = intervals(numbers, *metric.groups, draws=metric.draws, rng=rng)
+    except ValueError as error:
+        return [Score(name, float("nan"), None, None, str(error), None) for name in metric.reads]
+    parts = getattr(result, "per_factor", None)
+    return [
+        Score(
+            name,
+            getattr(result, attribute),
+            interval,
+            parts if metric.parts in (None, name) else None,
+            metric.note,
+            result,
+        )
+        for (name, attribute), interval in zip(metric.reads.items(), found, strict=True)
+    ]
