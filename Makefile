@@ -24,6 +24,9 @@ types: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/information.py
+	$(BIN)/python benchmarks/predictability.py
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

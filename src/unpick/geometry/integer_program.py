@@ -30,7 +30,7 @@ def nearest_signed_permutation_milp(v: Float[np.ndarray, "d d"]) -> Float[np.nda
     found = milp(
         np.repeat([0.0, 0.0, 1.0], size),
         integrality=np.repeat([1, 1, 0], size),
-        bounds=Bounds(0, np.repeat([1.0, 1.0, np.inf], size)),
+        bounds=Bounds(0, np.repeat([1.0, 1.0, 2.0], size)),
         constraints=constraints,
     )
     if not found.success:
