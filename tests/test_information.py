@@ -297,6 +297,7 @@ def test_a_regression_that_needs_more_steps_stops_in_silence_where_scikit_learn_
 
 
 CODES, FACTORS = np.random.default_rng(0).random((50, 3)), grid(5, 10)
+ONE = FACTORS[:, 0] == 0
 
 
 @pytest.mark.parametrize(
@@ -322,12 +323,12 @@ CODES, FACTORS = np.random.default_rng(0).random((50, 3)), grid(5, 10)
             "test rows must hold at least 2 values",
         ),
         (
-            lambda: modularity_explicitness(CODES[:9], FACTORS[:9], test=(CODES, FACTORS)),
-            "rows to fit must hold at least 2 values",
+            lambda: modularity_explicitness(CODES[ONE], FACTORS[ONE], test=(CODES, FACTORS)),
+            "factor 0 is constant in the rows to fit",
         ),
         (
             lambda: modularity_explicitness(CODES, FACTORS, test=(CODES[:, :2], FACTORS)),
-            "test must have 3 columns of codes and 2 of factors, got 2 and 2",
+            "test must have 3 latents and 2 factors, got 2 and 2",
         ),
     ],
 )

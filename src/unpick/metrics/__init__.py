@@ -3,7 +3,7 @@
 from unpick.metrics.agreement import UDR, udr
 from unpick.metrics.bootstrap import Interval, bootstrap
 from unpick.metrics.correlation import MeanCorrelation, mean_correlation
-from unpick.metrics.importance import DCI, dci
+from unpick.metrics.importance import DCI, dci, dci_from_importances
 from unpick.metrics.information import (
     MIGSup,
     MutualInformationGap,
@@ -40,6 +40,7 @@ __all__ = [
     "beta_vae_score",
     "bootstrap",
     "dci",
+    "dci_from_importances",
     "disentanglement_score",
     "factor_vae_score",
     "irs",

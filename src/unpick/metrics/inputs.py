@@ -1,7 +1,7 @@
 """What every metric asks of its arrays, and how factors become classes."""
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Int, Real
 
 
 def check(
@@ -101,16 +101,3 @@ def _bins(column: np.ndarray, bins: int) -> np.ndarray:
     found = np.minimum((column - low) * (bins / (high - low)), bins - 1).astype(np.int64)
     found -= column < edges[found]
     return found + 1 + ((column >= edges[found + 1]) & (found < bins - 1))
-
-
-def train_test(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
-    share: float,
-    rng: np.random.Generator | None,
-) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Codes and factors in two: (codes, factors) to fit, and a random share of rows to test."""
-    order = (rng or np.random.default_rng(0)).permutation(len(codes))
-    held = round(share * len(codes))
-    fit, test = order[held:], order[:held]
-    return (codes[fit], factors[fit]), (codes[test], factors[test])

@@ -6,11 +6,10 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 from sklearn.metrics import roc_auc_score
 
+from unpick.metrics.division import labelled
 from unpick.metrics.information import mutual_information
-from unpick.metrics.inputs import check, classes, histogram_bins, train_test
+from unpick.metrics.inputs import check, histogram_bins
 from unpick.metrics.logistic import logistic_regression
-
-TEST_SHARE = 1 / 3  # 5 000 of 15 000 points in Locatello et al. 2019
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,25 +65,16 @@ def modularity_explicitness(
         rng: Draws the rows to hold out.
     """
     check(codes, factors, n_factors=2)
-    if test is None:
-        (codes, factors), test = train_test(codes, factors, TEST_SHARE, rng)
-    check(*test)
-    n, widths = len(codes), (codes.shape[1], factors.shape[1])
-    if (test[0].shape[1], test[1].shape[1]) != widths:
-        raise ValueError(
-            f"test must have {widths[0]} columns of codes and {widths[1]} of factors, "
-            f"got {test[0].shape[1]} and {test[1].shape[1]}"
-        )
-    codes, test_codes = codes.astype(np.float64), test[0].astype(np.float64)
-    labels = classes(np.concatenate([factors, test[1]]), factor_bins)
-    matrix = mutual_information(histogram_bins(codes, bins) - 1, labels[:n])
+    (known, labels), (new, wanted) = labelled(codes, factors, test, factor_bins, rng)
+    known, new = known.astype(np.float64), new.astype(np.float64)
+    matrix = mutual_information(histogram_bins(known, bins) - 1, labels)
     per_latent = modularity(matrix)
-    centre, spread = codes.mean(axis=0), codes.std(axis=0)
+    centre, spread = known.mean(axis=0), known.std(axis=0)
     spread[spread == 0] = 1  # a constant latent stays at 0
-    scaled, scaled_test = (codes - centre) / spread, (test_codes - centre) / spread
+    scaled, scaled_new = (known - centre) / spread, (new - centre) / spread
     areas = np.array(
         [
-            explicitness(scaled, labels[:n, k], scaled_test, labels[n:, k])
+            explicitness(scaled, labels[:, k], scaled_new, wanted[:, k])
             for k in range(labels.shape[1])
         ]
     )
@@ -123,8 +113,6 @@ def explicitness(
     A class that is missing from the test rows, or from the others, has no curve and is left out of
     the mean on test rows.
     """
-    if labels.min() == labels.max():
-        raise ValueError("the rows to fit must hold at least 2 values of each factor, got 1")
     model = logistic_regression(codes, labels)
     return (
         _mean_area(model.classes_, labels, model.predict_proba(codes)),

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from jaxtyping import Float, Int, Real
+
+from unpick.metrics.division import Rows, fit_and_test
 
 NEIGHBOURS = 5
 
@@ -17,26 +18,27 @@ class DisentanglementScore:
 
     Attributes:
         score: Mean over factors; 1 if each factor is in one latent alone.
-        per_factor: The normalised gap of each factor.
-        predictability: Of factor k from latent j, normalised: 0 for a guess, 1 for certainty.
+        per_factor: The gap of each factor.
+        matrix: How well latent j predicts factor k: 0 for a guess, 1 for certainty.
     """
 
     score: float
     per_factor: Float[np.ndarray, "k"]
-    predictability: Float[np.ndarray, "k d"]
+    matrix: Float[np.ndarray, "d k"]
 
 
 def disentanglement_score(
     codes: Float[np.ndarray, "n d"],
-    factors: Float[np.ndarray, "n k"],
+    factors: Real[np.ndarray, "n k"],
     categorical: Sequence[bool] | None = None,
     *,
+    test: Rows | None = None,
     variant: Literal["clipped", "printed"] = "clipped",
     rng: np.random.Generator | None = None,
 ) -> DisentanglementScore:
     r"""DS (Zietlow 2022, eq. 3.32 to 3.37): five nearest neighbours, 80 % to fit, 20 % to test.
 
-    .. math:: \frac1K \sum_k \frac{A_{k,m(k)} - A_{k,s(k)}}{M_k}
+    .. math:: \frac1K \sum_k \frac{A_{m(k),k} - A_{s(k),k}}{M_k}
 
     A is sd(w) - rmse for a regression and the accuracy for a classification, M what makes it a
     share. `clipped` measures both against the best constant guess and cuts off what is
@@ -44,59 +46,123 @@ def disentanglement_score(
     stands, which can exceed 1: neighbours predict a factor they know nothing of worse than a
     constant does, and the accuracy of the guess is a strange thing to divide by.
 
+    A constant latent has no nearest neighbours and counts as the constant guess: 0, and 1 for a
+    printed accuracy.
+
     Args:
-        codes: Latent means of a test set.
+        codes: Latent means.
         factors: The generative factors of the same observations.
         categorical: Which factors are classes; none by default.
+        test: Codes and factors to test on; None holds out 20 % of the rows.
         variant: See above.
         rng: Draws the 80/20 split.
+
+    Example:
+        >>> factors = np.random.default_rng(0).random((1000, 2))
+        >>> round(disentanglement_score(factors, factors).score, 2)
+        1.0
     """
-    n, d = codes.shape
-    if d < 2:
-        raise ValueError(f"codes must have at least 2 columns, got {d}")
-    if len(factors) != n or n < 5 * NEIGHBOURS:
+    if variant not in ("clipped", "printed"):
+        raise ValueError(f"variant must be 'clipped' or 'printed', got {variant!r}")
+    fit, test = fit_and_test(codes, factors, test, 0.8, rng, rows=5 * NEIGHBOURS)
+    kinds = categorical or [False] * factors.shape[1]
+    if len(kinds) != factors.shape[1]:
         raise ValueError(
-            f"codes and factors must have the same {5 * NEIGHBOURS} or more rows, "
-            f"got {n} and {len(factors)}"
+            f"categorical must have one entry for each of {factors.shape[1]} factors, "
+            f"got {len(kinds)}"
         )
-    if not (np.isfinite(codes).all() and np.isfinite(factors).all()):
-        raise ValueError("codes and factors must be finite")
-    classes = categorical or [False] * factors.shape[1]
-    order = (rng or np.random.default_rng(0)).permutation(n)
-    fit, test = order[: 4 * n // 5], order[4 * n // 5 :]
-    measure = {True: _accuracy, False: _explained}
-    shares = np.array(
-        [
-            [measure[c](codes[:, j : j + 1], w, fit, test, variant) for j in range(d)]
-            for c, w in zip(classes, factors.T, strict=True)
-        ]
-    )
-    ranked = np.sort(shares, axis=1)
-    gaps = ranked[:, -1] - ranked[:, -2]
-    return DisentanglementScore(float(gaps.mean()), gaps, shares)
+    neighbours = [
+        None if np.ptp(known) == 0 else nearest(known, new)
+        for known, new in zip(fit[0].T, test[0].T, strict=True)
+    ]
+    shares = [
+        (_accuracies if kind else _explained)(neighbours, known, wanted, variant)
+        for kind, known, wanted in zip(kinds, fit[1].T, test[1].T, strict=True)
+    ]
+    matrix = np.array(shares).T
+    ranked = np.sort(matrix, axis=0)
+    gaps = ranked[-1] - ranked[-2]
+    return DisentanglementScore(float(gaps.mean()), gaps, matrix)
+
+
+def nearest(
+    known: Real[np.ndarray, "n"], new: Real[np.ndarray, "m"], k: int = NEIGHBOURS
+) -> Int[np.ndarray, "k m"]:
+    """The k known values nearest to each new one, as positions in `known`, the nearest first.
+
+    Of values equally far the one that stands first in `known` is taken, whichever side it lies
+    on. (A k-d tree takes the one it happens to meet first.)
+
+    Example:
+        >>> nearest(np.array([5.0, 1.0, 3.0, 1.0]), np.array([2.0, 9.0]), k=2).T
+        array([[1, 2],
+               [0, 2]])
+    """
+    n = len(known)
+    if n < k:
+        raise ValueError(f"known must have at least {k} values, got {n}")
+    known, order = known.astype(float), np.argsort(new)
+    new = new[order].astype(float)  # sorted, because that is six times as fast to search for
+    up = down = np.argsort(known)
+    if (np.diff(known[up]) == 0).any():
+        # Walking away from a new value, equal ones must come in the order of their positions.
+        up = np.argsort(known, kind="stable")
+        down = n - 1 - np.argsort(known[::-1], kind="stable")
+    # An infinite value ends the walk up, and, at -1, the walk down.
+    ranked, up, down = np.append(known[up], np.inf), np.append(up, n), np.append(down, n)
+    right = np.searchsorted(ranked, new)
+    left = right - 1
+    found = np.empty((k, len(new)), np.intp)
+    for row in found:
+        low, high = np.abs(new - ranked[left]), ranked[right] - new
+        below, above = down[left], up[right]
+        lower = (low < high) | ((low == high) & (below < above))
+        row[order] = np.where(lower, below, above)
+        left, right = left - lower, right + ~lower
+    return found
 
 
 def _explained(
-    code: np.ndarray, w: np.ndarray, fit: np.ndarray, test: np.ndarray, variant: str
-) -> float:
-    """(sd - rmse) / sd of a regression."""
-    spread = float(w[test].std())
+    neighbours: list[np.ndarray | None], known: np.ndarray, wanted: np.ndarray, variant: str
+) -> list[float]:
+    """(sd - rmse) / sd of a regression on each latent."""
+    spread = float(wanted.std())
     if spread == 0:
-        raise ValueError("a factor is constant: nothing can be predicted")
-    model = KNeighborsRegressor(NEIGHBOURS).fit(code[fit], w[fit])
-    error = float(np.sqrt(np.mean((model.predict(code[test]) - w[test]) ** 2)))
-    share = (spread - error) / spread
-    return max(0.0, share) if variant == "clipped" else share
+        raise ValueError("a factor is constant in the test rows: nothing can be predicted")
+    errors = [
+        spread if rows is None else float(np.sqrt(np.mean((known[rows].mean(0) - wanted) ** 2)))
+        for rows in neighbours
+    ]
+    shares = [(spread - error) / spread for error in errors]
+    return [max(0.0, share) for share in shares] if variant == "clipped" else shares
 
 
-def _accuracy(
-    code: np.ndarray, w: np.ndarray, fit: np.ndarray, test: np.ndarray, variant: str
-) -> float:
-    """Accuracy of a classification, measured against the most frequent class."""
-    labels, counts = np.unique(w[fit], return_counts=True)
-    if len(labels) < 2:
-        raise ValueError("a factor is constant: nothing can be predicted")
-    guess = float((w[test] == labels[counts.argmax()]).mean())
-    model = KNeighborsClassifier(NEIGHBOURS).fit(code[fit], w[fit])
-    accuracy = float((model.predict(code[test]) == w[test]).mean())
-    return accuracy / guess if variant == "printed" else max(0.0, (accuracy - guess) / (1 - guess))
+def _accuracies(
+    neighbours: list[np.ndarray | None], known: np.ndarray, wanted: np.ndarray, variant: str
+) -> list[float]:
+    """Accuracy of a classification by each latent, against that of the most frequent class."""
+    labels, counts = np.unique(known, return_counts=True)
+    guess = float((wanted == labels[counts.argmax()]).mean())
+    if not 0 < guess < 1:
+        raise ValueError(
+            "a factor is constant, or its most frequent class does not occur in the test rows: "
+            "there is no guess to compare with"
+        )
+    accuracies = [
+        guess if rows is None else float((vote(known[rows]) == wanted).mean())
+        for rows in neighbours
+    ]
+    if variant == "printed":
+        return [accuracy / guess for accuracy in accuracies]
+    return [max(0.0, (accuracy - guess) / (1 - guess)) for accuracy in accuracies]
+
+
+def vote(labels: Real[np.ndarray, "k n"]) -> Float[np.ndarray, "n"]:
+    """The most frequent label of each column, of equally frequent ones the smallest.
+
+    Example:
+        >>> vote(np.array([[2, 3], [1, 1], [2, 2]])).tolist()
+        [2.0, 1.0]
+    """
+    votes = (labels[:, None] == labels).sum(0, dtype=np.int8)
+    return np.where(votes == votes.max(0), labels, np.inf).min(0)

@@ -1,0 +1,60 @@
+"""What a predictor is fitted to, and what it is tested on."""
+
+import numpy as np
+from jaxtyping import Float, Real
+
+from unpick.metrics.inputs import check, classes
+
+Rows = tuple[np.ndarray, np.ndarray]  # codes and factors of the same observations
+FIT_SHARE = 2 / 3  # 10 000 of 15 000 points in Locatello et al. 2019
+
+
+def fit_and_test(
+    codes: Float[np.ndarray, "n d"],
+    factors: Real[np.ndarray, "n k"],
+    test: Rows | None,
+    share: float,
+    rng: np.random.Generator | None,
+    rows: int = 10,
+) -> tuple[Rows, Rows]:
+    """What a predictor is fitted to and what it is tested on, both checked.
+
+    Args:
+        codes: At least two latents, of which the best and the second best are compared.
+        factors: Of the same observations.
+        test: Other observations; None divides these.
+        share: How much of them to fit to, if they are divided.
+        rng: Draws the division.
+        rows: The fewest observations.
+    """
+    check(codes, factors, rows=rows, latents=2)
+    if test is None:
+        order = (rng or np.random.default_rng(0)).permutation(len(codes))
+        cut = round(share * len(codes))
+        fit, held = order[:cut], order[cut:]
+        return (codes[fit], factors[fit]), (codes[held], factors[held])
+    check(*test, rows=1)
+    (_, d), (_, k) = test[0].shape, test[1].shape
+    if (d, k) != (codes.shape[1], factors.shape[1]):
+        raise ValueError(
+            f"test must have {codes.shape[1]} latents and {factors.shape[1]} factors, "
+            f"got {d} and {k}"
+        )
+    return (codes, factors), test
+
+
+def labelled(
+    codes: Float[np.ndarray, "n d"],
+    factors: Real[np.ndarray, "n k"],
+    test: Rows | None,
+    factor_bins: int | None,
+    rng: np.random.Generator | None,
+) -> tuple[Rows, Rows]:
+    """Codes and classes to fit to and to test on; both parts number their classes alike."""
+    (known, values), (new, more) = fit_and_test(codes, factors, test, FIT_SHARE, rng)
+    both = classes(np.concatenate([values, more]), factor_bins)
+    labels, wanted = both[: len(known)], both[len(known) :]
+    single = np.flatnonzero(np.ptp(labels, axis=0) == 0)
+    if len(single):
+        raise ValueError(f"factor {single[0]} is constant in the rows to fit")
+    return (known, labels), (new, wanted)
