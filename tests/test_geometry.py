@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from unpick.geometry import (
     column_cosines,
@@ -47,7 +48,7 @@ def test_jacobians_are_finite_differences(network, likelihood, generator):
 
 
 def test_jacobians_of_any_chunk_are_the_same_and_memory_sets_the_chunk(generator):
-    wide = torch.nn.Sequential(torch.nn.Linear(3, 1000), torch.nn.Tanh(), torch.nn.Linear(1000, 4))
+    wide = nn.Sequential(nn.Linear(3, 1000), nn.Tanh(), nn.Linear(1000, 4))
     z = torch.randn(7, 3, generator=generator)
     torch.testing.assert_close(decoder_jacobians(wide, z, memory=1), decoder_jacobians(wide, z))
     hidden = 1000 * 4 * 3  # bytes of the widest layer along three directions
@@ -66,6 +67,47 @@ def test_jacobians_of_an_ensemble_are_those_of_its_members(generator):
         torch.testing.assert_close(inside, outside)
     with pytest.raises(IndexError, match=r"0\.\.1, got 2"):
         model.member(2)
+
+
+class Odd(nn.Module):
+    """Parameters used in ways that no layer does."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide, self.one = nn.Parameter(torch.randn(4, 3)), nn.Parameter(torch.randn(1, 3, 5))
+        self.fine = nn.Parameter(torch.randn(5).double())
+
+    def forward(self, z):
+        row = z[:, None, :1] + self.wide  # the sum is wider than its first term
+        mixed = torch.bmm((row.sum(1) * z)[None], self.one)[0] + self.fine  # and of another type
+        weight = torch.outer(self.fine.float(), z.sum(0))  # a weight that depends on the input
+        return torch.cat([mixed, nn.functional.linear(z, weight)], dim=1)
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        nn.Linear(3, 4, bias=False),
+        nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.BatchNorm1d(8), nn.Linear(8, 4)),
+        nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4)),
+        nn.Sequential(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.Tanh(), nn.Flatten()),
+        nn.Sequential(
+            nn.Linear(3, 8),
+            nn.Unflatten(1, (2, 2, 2)),
+            nn.ConvTranspose2d(2, 4, 3, stride=2, groups=2, bias=False),
+            nn.Softplus(),
+            nn.Conv2d(4, 2, 3, padding="same", padding_mode="reflect"),
+        ),
+        Odd(),
+    ],
+    ids=lambda module: type(module).__name__,
+)
+def test_constant_weights_leave_derivatives_as_they_are(decoder, generator):
+    decoder = decoder.eval()
+    z = torch.randn(4, 3, generator=generator)
+    plain = [torch.func.jvp(decoder, (z,), (axis.expand(4, 3),))[1] for axis in torch.eye(3)]
+    expected = torch.stack([column.flatten(1) for column in plain], dim=2)
+    torch.testing.assert_close(decoder_jacobians(decoder, z), expected)
 
 
 def test_a_decoder_whose_python_looks_at_values_is_still_exact(generator):
@@ -97,7 +139,7 @@ def test_bad_decoders_are_refused():
     with pytest.raises(ValueError, match="a row for each point"):
         decoder_jacobians(torch.sin, torch.zeros(0, 2))
     with pytest.raises(RuntimeError, match="mat1"):  # the decoder's own complaint
-        decoder_jacobians(torch.nn.Linear(3, 4), z)
+        decoder_jacobians(nn.Linear(3, 4), z)
 
 
 def rotation(angle):

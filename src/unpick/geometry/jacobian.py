@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from unpick.geometry.constants import ConstantWeights
+
 Decoder = Callable[[Tensor], Tensor]  # latents (n, d) to observations (n, ...), each on its own
 
 
@@ -67,7 +69,8 @@ def _all_axes(decode: Decoder, z: Float[Tensor, "m d"]) -> Float[Tensor, "d m p"
     def push(axis: Float[Tensor, "d"]) -> Float[Tensor, "m p"]:
         return torch.func.jvp(decode, (z,), (axis.expand_as(z),))[1].flatten(1)
 
-    return torch.func.vmap(push)(_axes(z))
+    with ConstantWeights():
+        return torch.func.vmap(push)(_axes(z))
 
 
 def _axis_by_axis(decode: Decoder, z: Float[Tensor, "m d"]) -> Float[Tensor, "d m p"]:
