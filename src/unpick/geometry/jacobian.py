@@ -20,7 +20,7 @@ def decoder_jacobians(
     decode: Callable[[Any], Any],
     z: Float[Tensor, "n d"] | Float[np.ndarray, "n d"],
     *,
-    memory: int = 2**24,
+    memory: int = 2**25,
 ) -> Float[Tensor, "n p d"]:
     """The Jacobian of a decoder at each latent point.
 
