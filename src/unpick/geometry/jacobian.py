@@ -99,14 +99,16 @@ def _filled(
     push: Callable[[Tensor], Tensor], z: Float[Tensor, "n d"], chunk: int
 ) -> Float[Tensor, "n p d"]:
     """All points, a chunk at a time, straight into one tensor whose columns are contiguous."""
+    if len(z) <= chunk:
+        return push(z).permute(1, 2, 0)
     filled: Tensor | None = None
     for start in range(0, len(z), chunk):
         part = push(z[start : start + chunk])
         if filled is None:
-            filled = part.new_empty(len(z), len(part), part.shape[2])
-        filled[start : start + chunk] = part.transpose(0, 1)
+            filled = part.new_empty(len(part), len(z), part.shape[2])
+        filled[:, start : start + chunk] = part
     assert filled is not None
-    return filled.transpose(1, 2)
+    return filled.permute(1, 2, 0)
 
 
 def _chunk(decode: Decoder, z: Float[Tensor, "n d"], memory: int) -> int:
@@ -120,7 +122,7 @@ def _chunk(decode: Decoder, z: Float[Tensor, "n d"], memory: int) -> int:
             f"decode must map {len(probe)} latents to as many observations, got {got}"
         )
     each = largest.bytes * z.shape[1] // len(probe)
-    return max(1, min(256, memory // max(each, 1)))
+    return max(1, memory // max(each, 1))
 
 
 class _Largest(TorchFunctionMode):
