@@ -217,6 +217,14 @@ def test_measure_prints_keeps_and_reads_again(capsys, trained, monkeypatch):
     assert scores["MIG"]["interval"]["draws"] == 2
     assert scores["DCI completeness"]["interval"]["draws"] == 10
     assert 0 <= scores["DtO"]["value"] < 1.1
+    file = trained[0].path / "measures.json"
+    for damage in ("", "[]", file.read_text().replace('"value": ', '"value": 1')):
+        file.write_text(damage)  # not believed: measured again
+        with monkeypatch.context() as patched:
+            patched.setattr(scoring, "take", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                main(["measure", names[0], *options])
+        capsys.readouterr()
     code, _, err = run(capsys, "measure", names[0], "--samples", "3")
     assert (code, "samples must be at least 30" in err) == (2, True)
 
@@ -258,6 +266,8 @@ def test_diagnose_a_file(capsys, tmp_path, monkeypatch):
     np.save("x.npy", rng.normal(size=(300, 3)))
     np.save("factors.npy", rng.integers(3, size=(300, 2)))
     np.savez("two.npz", a=np.zeros(3), b=np.zeros(3))
+    (tmp_path / "empty.npy").touch()
+    np.save("words.npy", np.array(["a", "b"]))
     common = ("--jacobians", "50", "--report", "page")
     code, out, _ = run(
         capsys,
@@ -283,6 +293,10 @@ def test_diagnose_a_file(capsys, tmp_path, monkeypatch):
         ("broken", (), "KeyError: 'weights'"),
         ("load", ("--data", "two.npz"), "must hold one array, got a, b"),
         ("load", ("--data", "no.npy"), "no.npy is not there"),
+        ("load", ("--data", "empty.npy"), "empty.npy cannot be read"),
+        ("load", ("--data", "words.npy"), "words.npy must hold numbers"),
+        ("load", ("--data", "synth-lin", "--factors", "factors.npy"), "leave them out"),
+        ("load", ("--data", "x.npy", "--samples", "-5"), "samples must be at least 2, got -5"),
     ):
         code, _, err = run(capsys, "diagnose", f"strange.py:{target}", *rest)
         assert code == 2

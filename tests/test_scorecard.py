@@ -74,3 +74,15 @@ def test_the_same_generator_gives_the_same_card(grid, rng):
     first, second = (scorecard(codes, grid, rng=np.random.default_rng(3)) for _ in range(2))
     assert [s.value for s in first.scores] == [s.value for s in second.scores]
     assert first["DCI disentanglement"].result.matrix.shape == (3, 3)
+
+
+def test_a_resample_without_a_score_does_not_take_the_value_away(rng):
+    codes = rng.normal(size=(100, 2))
+    factors = rng.integers(2, size=(100, 2)).astype(float)
+    factors[:2, 0] = 7  # a class that many resamples lack
+    card = scorecard(codes, factors, draws=10)
+    assert card["FactorVAE"].value == scorecard(codes, factors)["FactorVAE"].value
+    assert card["FactorVAE"].interval is None
+    assert "no interval" in card["FactorVAE"].note
+    bell = rng.normal(size=(600, 2))
+    assert scorecard(bell, bell)["FactorVAE"].value > 0.9

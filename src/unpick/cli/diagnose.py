@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import traceback
+import zipfile
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -58,18 +59,41 @@ def diagnose(arguments: Arguments) -> None:
     default = whole(DiagnoseOptions(), kind())
     parsed = parse(whole, rest, f"unpick diagnose {target}", default=default)
     options = parsed.options
-    given = of_run(Path(target)) if Path(target).is_dir() else of_file(target)
+    if options.samples < 2:
+        fail(f"samples must be at least 2, got {options.samples}")
+    given = of_run(Path(target), options.samples) if Path(target).is_dir() else of_file(target)
+    if name or options.factors is not None:
+        if kind is not NoData and options.factors is not None:
+            fail("--factors belong to the rows of a file: with a data set by name leave them out")
+        for stale in ("factors", "factor_names", "categorical"):  # they were of other rows
+            given.pop(stale, None)
     if kind is not NoData:
         given |= of_dataset(parsed.chosen.load(), options.samples)
     elif name:
-        given |= {"x": read_array(Path(name))[: options.samples]}
-    if options.factors is not None:
-        given |= {"factors": read_array(options.factors)[: options.samples]}
+        given["x"] = read_array(Path(name))
     if "x" not in given:
         fail(f"{target} gives no observations: pass --data NAME or --data FILE.npy")
+    if options.factors is not None:
+        given["factors"] = read_array(options.factors, pixels=False)
     settings = {"likelihood": options.likelihood, "beta": options.beta}
-    settings = {key: value for key, value in settings.items() if f"--{key}" in " ".join(rest)}
-    examine(**{**given, **settings}, points=options.jacobians, report=options.report)
+    given |= {key: value for key, value in settings.items() if asked(f"--{key}", rest)}
+    examine(**some_rows(given, options.samples), points=options.jacobians, report=options.report)
+
+
+def asked(option: str, arguments: Arguments) -> bool:
+    """Whether an option is among the arguments."""
+    return any(word == option or word.startswith(f"{option}=") for word in arguments)
+
+
+def some_rows(given: dict[str, Any], samples: int) -> dict[str, Any]:
+    """At most so many observations, drawn at random with their factors: files may be sorted."""
+    import torch
+
+    n = len(given["x"])
+    if n <= samples or len(given.get("factors", given["x"])) != n:
+        return given
+    rows = torch.randperm(n, generator=torch.Generator().manual_seed(0))[:samples]
+    return given | {key: given[key][rows] for key in ("x", "factors") if key in given}
 
 
 def of_file(target: str) -> dict[str, Any]:
@@ -99,8 +123,9 @@ def of_file(target: str) -> dict[str, Any]:
     return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
 
 
-def of_run(folder: Path) -> dict[str, Any]:
+def of_run(folder: Path, samples: int) -> dict[str, Any]:
     """A finished run of our own."""
+    from unpick.objectives import BetaVAE
     from unpick.runs import read
 
     run = read(folder)
@@ -116,13 +141,14 @@ def of_run(folder: Path) -> dict[str, Any]:
         log_var = getattr(posterior, "log_var", None)
         return posterior.mean[0] if log_var is None else (posterior.mean[0], log_var[0])
 
-    beta = getattr(run.config.objective, "beta", None)
+    # In other objectives beta is the weight of something else.
+    beta = run.config.objective.beta if isinstance(run.config.objective, BetaVAE) else None
     return {
         "encode": encode,
         "decode": lambda z: model.decode_mean(z[None])[0],
         "likelihood": run.config.model.likelihood,
         **({} if beta is None else {"beta": beta}),
-        **of_dataset(run.config.data.load(), DiagnoseOptions.samples),
+        **of_dataset(run.config.data.load(), samples),
     }
 
 
@@ -141,19 +167,24 @@ def of_dataset(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN401
     return given
 
 
-def read_array(file: Path) -> Any:  # noqa: ANN401
+def read_array(file: Path, pixels: bool = True) -> Any:  # noqa: ANN401
     """The array in a .npy file, or the only one in a .npz, as float32."""
     import numpy as np
     import torch
 
     if not file.is_file():
         fail(f"{file} is not there")
-    loaded = np.load(file, allow_pickle=False)
+    try:
+        loaded = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        fail(f"{file} cannot be read: {error}")
     if not isinstance(loaded, np.ndarray):
         if len(loaded.files) != 1:
             fail(f"{file} must hold one array, got {', '.join(loaded.files)}")
         loaded = loaded[loaded.files[0]]
-    if loaded.dtype == np.uint8 and loaded.ndim > 2:
+    if loaded.ndim == 0 or not np.issubdtype(loaded.dtype, np.number):
+        fail(f"{file} must hold numbers, one row an observation, got {loaded.dtype}")
+    if pixels and loaded.dtype == np.uint8 and loaded.max(initial=0) > 1:
         loaded = loaded / np.float32(255)  # pixels
     return torch.from_numpy(loaded.astype(np.float32))
 

@@ -38,7 +38,8 @@ def measure(arguments: Arguments) -> None:
             return
         fail("measure: which run? `unpick measure runs/NAME`")
     cut = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
-    folders, rest = [Path(word) for word in arguments[:cut]], arguments[cut:]
+    folders = [Path(word) for word in dict.fromkeys(arguments[:cut])]
+    rest = arguments[cut:]
     if not folders:
         fail("measure: the runs come before the options: unpick measure runs/NAME ...")
     import json as notation
@@ -65,11 +66,11 @@ def measure(arguments: Arguments) -> None:
         dataset = datasets[run.config.data]
         with progress.status(run.path.name) as status:
             told = partial(_tell, status, run.path.name)
-            cards[run.path.name] = measured(run, dataset, parsed.asked, told)
+            cards[str(run.path)] = measured(run, dataset, parsed.asked, told)
         if not parsed.options.json:
             write(str(run.path))
             names = [factor.name for factor in dataset.factors] if console.width >= WIDE else ()
-            show(score_table(cards[run.path.name], names), console)
+            show(score_table(cards[str(run.path)], names), console)
     if parsed.options.json:
         kept = {str(run.path): notation.loads((run.path / FILE).read_text()) for run in runs}
         write(notation.dumps(kept, indent=1))
@@ -100,9 +101,11 @@ def _summary(runs: "list[Run]", cards: "Mapping[str, Scorecard]", console: "Cons
         for name, v in values.items()
         if len(v) == len(runs)
     ]
-    caption = f"Mean and standard deviation over {len(runs)} runs."
+    kinds = len({run.config.data for run in runs})
+    caption = f"Mean and standard deviation over {len(runs)} runs"
+    caption += "." if kinds == 1 else f" on {kinds} data sets."
     show(Table(caption, ("measure", "mean", "least", "most"), tuple(rows)), console)
-    if len({run.config.data for run in runs}) > 1:
+    if kinds > 1:
         return
     found = agreement(runs, runs[0].config.data.load())
     if found is not None:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.distributions import Distribution, Independent, MultivariateNormal
+from torch.distributions import Distribution, Independent
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,14 @@ class Codes:
     variance: Float[Tensor, "n d"] | None = None
     factor: Float[Tensor, "n d d"] | None = None
 
+    @property
+    def conditional(self) -> Float[Tensor, "n d"] | None:
+        """Variance of a latent given the others: 1 / (Sigma^-1)_jj, what curvature determines."""
+        if self.factor is None or self.variance is None:
+            return self.variance
+        precision = torch.cholesky_inverse(self.factor.double())
+        return 1 / precision.diagonal(dim1=1, dim2=2)
+
 
 def read_posterior(output: object) -> Codes:
     """The codes in an encoder's output, in any of the forms that people return.
@@ -37,8 +45,9 @@ def read_posterior(output: object) -> Codes:
     """
     if isinstance(output, Independent):
         output = output.base_dist
-    if isinstance(output, MultivariateNormal):
-        output = (output.mean, output.scale_tril)
+    if hasattr(output, "covariance_matrix"):  # with a full covariance, of whatever kind
+        factor = torch.linalg.cholesky(output.covariance_matrix)
+        output = (output.mean, factor)  # type: ignore[attr-defined]
     if isinstance(output, Tensor | np.ndarray):
         return Codes(_matrix(output, "the mean"))
     if isinstance(output, Distribution) or hasattr(output, "variance"):
@@ -51,7 +60,7 @@ def read_posterior(output: object) -> Codes:
         )
     mean, second = _matrix(output[0], "the mean"), torch.as_tensor(output[1])
     if second.shape == mean.shape:
-        return Codes(mean, second.exp())
+        return Codes(mean, second.double().exp())
     if second.shape == (*mean.shape, mean.shape[1]):
         if second.triu(1).abs().max() > 0 or second.diagonal(dim1=1, dim2=2).min() <= 0:
             raise ValueError("a Cholesky factor is lower triangular with a positive diagonal")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
@@ -25,12 +26,16 @@ from unpick.geometry import (
     polarized_regime,
     posterior_agreement,
 )
+from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.geometry.singular import gram
 from unpick.metrics import scorecard
 from unpick.models.likelihood import Likelihood
+from unpick.names import pick
 
 FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is not in use
-SHARP = 1e-4  # the smallest variance of a pixel that a Bernoulli curvature divides by
+SHARP = 1e-8  # the smallest variance of a pixel that a Bernoulli curvature divides by
+LEAST = 30  # observations with factors
+PORTION = 32  # Jacobians at a time
 NOISE = 32  # draws of posterior noise an observation
 
 
@@ -38,7 +43,7 @@ def diagnose(
     encode: Callable[[Any], Any],
     decode: Callable[[Any], Any],
     x: Tensor | np.ndarray,
-    factors: Tensor | np.ndarray | None = None,
+    factors: Tensor | np.ndarray | Sequence[Any] | None = None,
     *,
     factor_names: Sequence[str] | None = None,
     categorical: Sequence[bool] | None = None,
@@ -58,7 +63,8 @@ def diagnose(
         decode: Maps latents (n, d) to mean observations: after the sigmoid, if there is one.
         x: Observations (n, ...), some hundreds at least, best not those trained on. Arrays are
             passed on as arrays, but as tensors to a torch module.
-        factors: The generative factors (n, k), if they are known.
+        factors: The generative factors (n, k), if they are known: numbers, or names of classes.
+            Constant ones are left out.
         factor_names: Their names.
         categorical: Which of them are classes without an order.
         likelihood: What the decoder's output is the mean of: `gaussian` means that the squared
@@ -69,19 +75,28 @@ def diagnose(
         report: Folder for the HTML page with its pictures; None writes none.
         show: Print what was found.
     """
+    pick({"gaussian": 0, "bernoulli": 0}, likelihood, "likelihood")
+    if beta is not None and not beta > 0:
+        raise ValueError(f"beta must be positive, got {beta}")
     refuse_training_mode(encode=encode, decode=decode)
-    known = None if factors is None else _factors(factors, len(x))
-    names = tuple(factor_names or ())
-    if known is not None and names and len(names) != known.shape[1]:
-        raise ValueError(f"factor_names: {len(names)} names for {known.shape[1]} factors")
-    with without_trace():
+    known = None
+    if factors is not None:
+        known, varied = _factors(factors, len(x))
+        names = list(factor_names or [f"factor {k}" for k in range(len(varied))])
+        for what, given in (("factor_names", names), ("categorical", categorical)):
+            if given is not None and len(given) != len(varied):
+                raise ValueError(f"{what}: {len(given)} for {len(varied)} factors")
+        factor_names = [name for name, keep in zip(names, varied, strict=True) if keep]
+        if categorical is not None:
+            categorical = [c for c, keep in zip(categorical, varied, strict=True) if keep]
+    with without_trace(encode, decode):
         subject = examine(encode, decode, x, points)
         diagnosis = _judge(subject, likelihood, beta, None if known is None else known.shape[1])
-        if known is not None:
+        if known is not None and known.shape[1] and subject.mean.shape[1] > 1:
             codes = subject.codes.mean.cpu().double().numpy()
             diagnosis = replace(diagnosis, scores=scorecard(codes, known, categorical=categorical))
         if report is not None:
-            page = write_diagnosis(Path(report), subject, diagnosis, names)
+            page = write_diagnosis(Path(report), subject, diagnosis, tuple(factor_names or ()))
             diagnosis = replace(diagnosis, page=page)
     if show:
         print_diagnosis(subject, diagnosis, Console())
@@ -93,24 +108,27 @@ def _judge(
 ) -> Diagnosis:
     """The numbers, and what they mean."""
     codes, rows, jacobians = subject.codes, subject.rows, subject.jacobians
-    mean, spread = codes.mean.cpu().double(), codes.mean.cpu().double().std(0, correction=0)
+    mean = codes.mean.cpu().double()
+    spread = mean.std(0, correction=0)
     regime = posterior = implied = asked = residual = variance = None
-    if codes.variance is None:
-        active = spread > FAINT * spread.max()
-        order = (spread * subject.norms).argsort(descending=True)
+    if codes.variance is None or codes.conditional is None:
+        size = spread * subject.norms
+        active, order = size > FAINT * size.max(), size.argsort(descending=True)
     else:
         variance = codes.variance.cpu().double()
-        regime = polarized_regime(mean, variance, factors=n_factors, jacobians=jacobians)
-        active, order = regime.active, regime.mean_variance.argsort()
+        regime = polarized_regime(mean, variance, factors=n_factors)
+        # A latent whose means hardly vary is in use all the same if it is precise.
+        active = regime.active | (regime.mean_variance < ACTIVE_BELOW)
+        order = regime.mean_variance.argsort()
         hessian = -_curvature(subject, likelihood)
-        implied = implied_beta(variance[rows], -hessian.diagonal(dim1=1, dim2=2))
-        weight = beta or implied.beta
-        if active.any() and weight > 0:
-            asked = optimal_variance(hessian, weight)
+        ours = codes.conditional.cpu().double()[rows]
+        implied = implied_beta(ours, -hessian.diagonal(dim1=1, dim2=2))
+        if active.any() and implied.beta > 0:
+            asked = optimal_variance(hessian, implied.beta)
             posterior = posterior_agreement(
-                variance[rows][:, active], hessian[:, active][:, :, active], weight
+                ours[:, active], hessian[:, active][:, :, active], implied.beta
             )
-        deviation = codes.variance[rows.to(codes.variance.device)].sqrt()
+        deviation = codes.variance[rows.to(codes.variance.device)].sqrt().to(subject.mean)
         residual = jacobian_residual(
             subject.decode, subject.mean, deviation, samples=NOISE
         ).residual
@@ -119,19 +137,20 @@ def _judge(
         alignment = distance_to_orthogonality(jacobians, active=active)
         cosines = column_cosines(jacobians, active=active)
         contrast = ima_contrast(jacobians, active=active)
+    full = codes.factor is not None
     verdict, factor, about_beta = findings.beta_found(
         None if variance is None else variance.mean(0),
         active,
         n_factors,
-        subject.explained,
-        aligned=alignment is not None and alignment.relative < findings.ALIGNED,
+        findings.is_aligned(alignment, cosines),
+        full,
     )
     mixed = None if regime is None else regime.mixed
     return Diagnosis(
         findings=(
-            *findings.suspicions(subject),
+            *findings.suspicions(subject, likelihood == "bernoulli"),
             findings.latents_found(active, mixed, subject.explained),
-            findings.alignment_found(alignment, cosines, active, codes.factor is not None),
+            findings.alignment_found(alignment, cosines, active, full),
             findings.posterior_found(posterior, implied, beta),
             about_beta,
             findings.linearity_found(residual),
@@ -160,17 +179,27 @@ def _curvature(subject: Subject, likelihood: Likelihood) -> Float[Tensor, "m d d
     """
     if likelihood == "gaussian":
         return 2 * gram(subject.jacobians)
-    p = subject.reconstruction.flatten(1).double()
+    p = subject.reconstruction.flatten(1)
     weight = (p * (1 - p)).clamp(min=SHARP).rsqrt()
-    return gram(subject.jacobians.double() * weight[:, :, None])
+    parts = zip(subject.jacobians.split(PORTION), weight.split(PORTION), strict=True)
+    return torch.cat([gram(jacobians * w[:, :, None]) for jacobians, w in parts])
 
 
-def _factors(factors: Tensor | np.ndarray, n: int) -> Float[np.ndarray, "n k"]:
-    known = np.asarray(factors.cpu() if isinstance(factors, Tensor) else factors, dtype=float)
-    if known.ndim == 1:
-        known = known[:, None]
-    if known.ndim != 2 or len(known) != n:
+def _factors(
+    factors: Tensor | np.ndarray | Sequence[Any], n: int
+) -> tuple[Float[np.ndarray, "n k"], list[bool]]:
+    """Factors as numbers, without those that are constant, and which those are."""
+    known = np.asarray(factors.detach().cpu() if isinstance(factors, Tensor) else factors)
+    known = known[:, None] if known.ndim == 1 else known
+    if known.ndim != 2 or len(known) != n or n < LEAST:
         raise ValueError(
-            f"factors must have one row for each of the {n} observations, got shape {known.shape}"
+            f"factors must have one row for each of the {n} observations, {LEAST} at least, "
+            f"got shape {known.shape}"
         )
-    return known
+    if not np.issubdtype(known.dtype, np.number):  # names of classes, or truth values
+        known = np.stack([np.unique(column, return_inverse=True)[1] for column in known.T], axis=1)
+    known = known.astype(float)
+    if not np.isfinite(known).all():
+        raise ValueError("factors must be finite")
+    varied = [bool(np.ptp(column) > 0) for column in known.T]
+    return known[:, varied], varied

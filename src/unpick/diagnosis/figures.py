@@ -33,10 +33,10 @@ def traversals(subject: Subject, diagnosis: Diagnosis) -> Figure:
         z[row, :, latent] += torch.linspace(-2, 2, STEPS).to(z) * reach[latent]
     moved = subject.decode(z.flatten(0, 1)).cpu().float()
     moved = moved.reshape(len(order), STEPS, *subject.shape)
-    labels = [_label(subject, diagnosis, latent) for latent in order]
+    labels = [_label(diagnosis, latent) for latent in order]
     images = as_images(moved.flatten(0, 1))
     if images is not None:
-        return image_grid(images.unflatten(0, (len(order), STEPS)), labels)
+        return image_grid(_shown(subject, images).unflatten(0, (len(order), STEPS)), labels)
     if moved[0, 0].numel() <= 3:
         return _curves(subject, moved.flatten(2), labels)
     return _lines(moved.flatten(2), labels)
@@ -75,7 +75,7 @@ def jacobian_columns(subject: Subject, diagnosis: Diagnosis, samples: int = 4) -
     order = diagnosis.order[:SHOWN]
     columns = subject.jacobians[:samples, :, list(order)].float().mT
     images = as_images(columns.reshape(-1, *subject.shape))
-    names = [_label(subject, diagnosis, latent).split("\n")[0] for latent in order]
+    names = [_label(diagnosis, latent).split("\n")[0] for latent in order]
     if images is None:
         figure = Figure(figsize=(9, 1 + 0.3 * len(order)), layout="constrained")
         axes = figure.subplots()
@@ -85,6 +85,7 @@ def jacobian_columns(subject: Subject, diagnosis: Diagnosis, samples: int = 4) -
     images = images.mean(1).unflatten(0, columns.shape[:2])  # colours together
     inputs = as_images(subject.x[:samples])
     assert inputs is not None
+    inputs = _shown(subject, inputs)
     height = 0.95 * len(columns) + 0.4
     figure = Figure(figsize=(0.95 * (len(order) + 1), height), layout="constrained")
     grid = figure.subplots(len(columns), len(order) + 1, squeeze=False)
@@ -174,7 +175,13 @@ def as_images(x: Float[Tensor, "n ..."]) -> Float[Tensor, "n c h w"] | None:
     return None
 
 
-def _label(subject: Subject, diagnosis: Diagnosis, latent: int) -> str:
+def _shown(subject: Subject, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
+    """Pixels between 0 and 1, whatever the range of x."""
+    low, high = min(0.0, float(subject.x.min())), max(1.0, float(subject.x.max()))
+    return (images - low) / (high - low)
+
+
+def _label(diagnosis: Diagnosis, latent: int) -> str:
     state = "" if diagnosis.active[latent] else "\npassive"
     if diagnosis.regime is None:
         return f"latent {latent}{state}"

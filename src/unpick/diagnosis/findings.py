@@ -21,7 +21,9 @@ Beta = Literal["absent", "too small", "right", "over-pruned"]
 
 ALIGNED, UNALIGNED = 0.25, 0.75  # DtO relative to chance
 LINEAR, BENT = 0.1, 0.5  # share of the noise's effect that the Jacobian misses
-WITHIN = 3.0  # betas within this factor of the rule are as good (Zietlow 2022, figure 3.7)
+ORTHOGONAL = 0.1  # mean absolute cosine of columns that count as orthogonal
+CLOSE = 0.7  # root mean square of log(variance / asked for): a factor of two
+WITHIN = 3.0  # betas within this factor of each other count as the same; ours
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,21 @@ class Finding:
     text: str
 
 
-def suspicions(subject: Subject) -> list[Finding]:
+def suspicions(subject: Subject, bernoulli: bool) -> list[Finding]:
     """What looks like a mistake in how the model was handed over."""
     found = []
     low, high = float(subject.reconstruction.min()), float(subject.reconstruction.max())
-    if subject.x.min() >= 0 and subject.x.max() <= 1 and (low < -0.5 or high > 1.5):
+    if bernoulli and (low < 0 or high > 1):
+        text = f"Probabilities lie in [0, 1]; reconstructions reach from {low:.2g} to {high:.2g}."
+        found.append(Finding("Decoder output", "bad", text))
+    elif subject.x.min() >= 0 and subject.x.max() <= 1 and (low < -0.5 or high > 1.5):
         text = (
             f"x lies in [0, 1] but reconstructions reach from {low:.2g} to {high:.2g}. If decode "
             "returns logits, pass the decoder with the sigmoid after it."
         )
         found.append(Finding("Decoder output", "bad", text))
     variance = subject.codes.variance
-    if variance is not None and variance.min() >= 1:
+    if variance is not None and variance.min() >= 1 and variance.max() > 1.5:
         text = (
             f"Every posterior variance is at least one (up to {float(variance.max()):.2g}). If "
             "encode returns variances or deviations in place of log-variances, take the logarithm."
@@ -62,7 +67,16 @@ def latents_found(
     if mixed is not None and mixed.any():
         text += f"Used for some observations only: {listed(mixed)}. "
     text += f"Reconstructions from the means explain {explained:.1%} of the variance of x."
-    return Finding("Latents", "good" if on > 1 and explained > 0.5 else "bad", text)
+    if not explained > 0.5:
+        text += " That is little: the model is hardly trained, or x and decode do not go together."
+    return Finding("Latents", "good" if on and explained > 0.5 else "bad", text)
+
+
+def is_aligned(dto: DistanceToOrthogonality | None, cosines: ColumnCosines | None) -> bool:
+    """Whether the axes are singular directions; so is every orthogonal basis of equal columns."""
+    if dto is None or cosines is None:
+        return False
+    return dto.relative < ALIGNED or (dto.degenerate > 0.5 and cosines.mean < ORTHOGONAL)
 
 
 def alignment_found(
@@ -73,10 +87,10 @@ def alignment_found(
 ) -> Finding:
     """How the latent axes lie to the decoder's singular directions."""
     if dto is None or cosines is None:
-        return Finding("Alignment", "bad", "Fewer than two latents are active: nothing to align.")
+        return Finding("Alignment", "note", "Fewer than two latents are active: nothing to align.")
     mark: Mark = "note"
     word = "partly aligned"
-    if dto.relative < ALIGNED:
+    if is_aligned(dto, cosines):
         mark, word = "good", "aligned"
     elif dto.relative > UNALIGNED:
         mark, word = "bad", "not aligned"
@@ -85,12 +99,15 @@ def alignment_found(
         f"orthogonality {dto.mean:.2f} over the active latents, {dto.chance:.2f} for a random "
         f"rotation. Jacobian columns have a mean absolute cosine of {cosines.mean:.2f}"
     )
-    pairs = "; ".join(f"{a} and {b} ({value:.2f})" for a, b, value in worst_pairs(cosines, active))
-    text += f", the worst pairs are {pairs}."
+    pairs = worst_pairs(cosines, active)
+    if len(pairs) > 1:
+        listed_pairs = "; ".join(f"{a} and {b} ({value:.2f})" for a, b, value in pairs)
+        text += f", the worst pairs are {listed_pairs}"
+    text += "."
     if dto.degenerate > 0.2:
         text += (
-            f" In {dto.degenerate:.0%} of samples two singular values lie within 5 %, and the "
-            "directions between them are arbitrary."
+            f" In {dto.degenerate:.0%} of samples two singular values lie within 5 %; the "
+            "directions between them are arbitrary, and the cosines say more than the distance."
         )
     if full_covariance:
         text += (
@@ -112,39 +129,51 @@ def worst_pairs(
 
 
 def posterior_found(
-    agreement: PosteriorAgreement | None, implied: ImpliedBeta | None, beta: float | None
+    agreement: PosteriorAgreement | None,
+    implied: ImpliedBeta | None,
+    beta: float | None,
 ) -> Finding:
-    """Whether the encoder has the variances that the decoder asks for."""
-    if agreement is None or implied is None:
-        text = "The encoder gives no variances, so there is nothing to compare."
-        return Finding("Posterior variances", "note", text)
-    if math.isnan(agreement.correlation):
-        text = "No latent is precise enough to compare its variance with the Jacobian."
-        return Finding("Posterior variances", "bad", text)
-    fits = agreement.correlation > 0.8 and agreement.scatter < 1
-    word = "match" if fits else "do not match"
+    """Whether the encoder has the variances that the decoder asks for.
+
+    Args:
+        agreement: With the variances that the implied beta asks for.
+        implied: The beta that the variances speak of; None without variances.
+        beta: What the model was trained with, if that is known.
+    """
+    title = "Posterior variances"
+    if implied is None:
+        return Finding(title, "note", "The encoder gives none, so there is nothing to compare.")
+    if agreement is None:
+        return Finding(title, "note", "No latent is in use, so there is nothing to compare.")
+    fits = agreement.scatter < CLOSE
     text = (
-        f"They {word} the Jacobian: against sigma_j^2 = 1 / (1 + c_j / beta), c_j the curvature "
-        f"along latent j, the logarithms correlate by {agreement.correlation:.2f}, and a variance "
-        f"is off by a factor {math.exp(agreement.scatter):.2f}. They speak of beta = "
-        f"{implied.beta:.3g} (quartiles {implied.low:.3g} to {implied.high:.3g}) beside a loss "
-        "summed over pixels"
+        f"They {'match' if fits else 'do not match'} the Jacobian: against sigma_j^2 = 1 / (1 + "
+        f"c_j / beta), c_j the curvature along latent j, a variance is typically off by a factor "
+        f"{math.exp(agreement.scatter):.2f}"
+    )
+    if not math.isnan(agreement.correlation):
+        text += f", and the logarithms correlate by {agreement.correlation:.2f}"
+    text += (
+        f". They speak of beta = {implied.beta:.3g} (quartiles {implied.low:.3g} to "
+        f"{implied.high:.3g}) beside a loss summed over pixels"
     )
     text += f"; you gave {beta:.3g}." if beta is not None else "."
+    if beta is not None and fits and not 1 / WITHIN < beta / implied.beta < WITHIN:
+        text += " Perhaps yours counts in other units (a loss averaged over pixels, or halved)?"
     if not fits:
         text += (
             " Training that has not converged, another likelihood than the one assumed or a "
             "decoder far from linear would do that."
         )
-    return Finding("Posterior variances", "good" if fits else "note", text)
+    return Finding(title, "good" if fits else "note", text)
 
 
 def beta_found(
     variance: Float[Tensor, "d"] | None,
     active: Bool[Tensor, "d"],
     n_factors: int | None,
-    explained: float,
     aligned: bool,
+    full_covariance: bool,
 ) -> tuple[Beta, float | None, Finding]:
     """Whether beta is too small, right or too large, by what factor to move it, and why.
 
@@ -155,37 +184,34 @@ def beta_found(
     if variance is None:
         text = "The encoder has no variances (beta is 0): nothing orders or turns its latents."
         return "absent", None, Finding("Beta", "note", text)
-    weakest, on = float(variance.max()), int(active.sum())
-    if weakest * WITHIN < 1 and not aligned:
-        factor = 1 / weakest
+    weakest, on, d = float(variance.max()), int(active.sum()), len(active)
+    state = f"{on} of {d} latents are active, and the least precise of all has a mean posterior "
+    state += f"variance of {weakest:.2g}"
+    if on == 0:
+        text = f"The model is over-pruned: {state}. Lower beta, unless it is not trained yet."
+        return "over-pruned", None, Finding("Beta", "bad", text)
+    if n_factors is not None and on < n_factors and on < d:
         text = (
-            f"Beta looks too small: the least precise latent has a mean posterior variance of "
-            f"{weakest:.3g}, so the KL hardly constrains anything. Raise beta, by about "
-            f"{factor:.2g} times, until a variance reaches one."
-        )
-        return "too small", factor, Finding("Beta", "bad", text)
-    fewer = n_factors is not None and on < n_factors
-    if fewer or on < 2 or explained < 0.5:
-        why = f"only {on} of {len(active)} latents are active"
-        if fewer:
-            why += f" for {n_factors} factors"
-        text = (
-            f"The model looks over-pruned: {why}, and reconstructions explain {explained:.0%} of "
-            "the variance. Lower beta until all the factors have a latent."
+            f"The model looks over-pruned: {state}, for {n_factors} factors. Lower beta until all "
+            "the factors have a latent."
         )
         return "over-pruned", None, Finding("Beta", "bad", text)
-    text = (
-        f"Beta looks right: {on} latents are active, and the least precise of all {len(active)} "
-    )
-    text += f"has a mean posterior variance of {weakest:.2g}. "
-    if weakest * WITHIN < 1:
-        text += (
-            "It has aligned the latents without pruning any; about "
-            f"{1 / weakest:.2g} times as much would begin to."
+    if weakest * WITHIN >= 1:
+        text = (
+            f"Beta is in the range of the rule (raise it until a variance reaches one): {state}. "
         )
-    else:
-        text += "If you expected more active latents, lower beta."
-    return "right", None, Finding("Beta", "good", text)
+        text += "If you expected more active latents, lower it."
+        return "right", None, Finding("Beta", "good", text)
+    if aligned or full_covariance:
+        why = "the axes are aligned" if aligned else "no beta aligns a full covariance"
+        text = f"Beta needs no change: {why}, and nothing is pruned ({state}). About "
+        text += f"{1 / weakest:.2g} times as much would begin to prune."
+        return "right", None, Finding("Beta", "good", text)
+    text = (
+        f"Beta looks too small: {state}, and the axes are not aligned. Raise beta, by about "
+        f"{1 / weakest:.2g} times, until a variance reaches one."
+    )
+    return "too small", 1 / weakest, Finding("Beta", "bad", text)
 
 
 def linearity_found(residual: float | None) -> Finding:
@@ -193,7 +219,8 @@ def linearity_found(residual: float | None) -> Finding:
     if residual is None:
         text = "Without posterior variances there is no scale on which to ask for linearity."
         return Finding("Local linearity", "note", text)
-    reach = f"The Jacobian misses {residual:.0%} of what posterior noise does to a reconstruction"
+    share = min(residual, 1.0)
+    reach = f"The Jacobian misses {share:.0%} of what posterior noise does to a reconstruction"
     if residual < LINEAR:
         return Finding("Local linearity", "good", f"{reach}: the linear picture holds.")
     if residual < BENT:

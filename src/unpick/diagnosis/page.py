@@ -26,7 +26,7 @@ def print_diagnosis(subject: Subject, diagnosis: Diagnosis, console: Console) ->
     for table in tables:
         show(table, console)
     if diagnosis.page is not None:
-        console.print(f"pictures: {diagnosis.page}", highlight=False, soft_wrap=True)
+        console.print(f"pictures: {diagnosis.page}", highlight=False, markup=False, soft_wrap=True)
 
 
 def latent_table(subject: Subject, diagnosis: Diagnosis) -> Table:

@@ -1,5 +1,6 @@
 """A stranger's model as it is examined: everything encoded, some of it decoded and linearised."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from unpick.diagnosis.codes import Codes, read_posterior
-from unpick.diagnosis.trace import device_of, modules_of
+from unpick.diagnosis.trace import device_of, first_weight
 from unpick.geometry import decoder_jacobians
+from unpick.geometry.singular import gram
 
 BATCH = 256  # observations at a time
 
@@ -43,13 +45,14 @@ class Subject:
     @property
     def norms(self) -> Float[Tensor, "d"]:
         """Length of each latent's Jacobian column, root mean square over samples."""
-        return self.jacobians.double().square().sum(1).mean(0).sqrt()
+        return gram(self.jacobians).diagonal(dim1=1, dim2=2).mean(0).sqrt()
 
     @property
     def explained(self) -> float:
         """Share of the variance of x that the reconstructions explain."""
         x, found = self.x.flatten(1).double(), self.reconstruction.flatten(1).double()
-        return 1 - float((x - found).square().sum() / (x - x.mean(0)).square().sum())
+        total = (x - x.mean(0)).square().sum()
+        return 1 - float((x - found).square().sum() / total) if total > 0 else math.nan
 
 
 def examine(
@@ -61,22 +64,26 @@ def examine(
         raise ValueError(f"x must hold at least two observations (n, ...), got {got}")
     if points < 2:
         raise ValueError(f"points must be at least 2, got {points}")
-    x = torch.as_tensor(x) if modules_of(encode) else x
+    weight = first_weight(encode)
+    if weight is not None and not isinstance(x, Tensor):
+        x = torch.as_tensor(x)
+        x = x.to(weight.dtype) if x.is_floating_point() else x
     arrays = isinstance(x, np.ndarray)
     codes = encode_all(encode, x)
     chosen = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:points]
     rows = chosen.sort().values
-    decoder = (lambda z: torch.as_tensor(decode(z.numpy()))) if arrays else decode
     mean = codes.mean[rows.to(codes.mean.device)]
-    _check_repeats(encode, decoder, x[:2], mean)
+    decoder = _decoder(decode, arrays)
+    _check_repeats(encode, decoder, x[:4], mean)
     reconstruction = torch.cat([decoder(part) for part in mean.split(BATCH)]).cpu()
-    some = torch.as_tensor(x)[rows.to(x.device) if isinstance(x, Tensor) else rows].cpu()
-    if reconstruction.shape != some.shape and reconstruction[0].numel() != some[0].numel():
-        raise ValueError(
-            f"decode must give observations of shape {tuple(some.shape[1:])}, "
-            f"got {tuple(reconstruction.shape[1:])}"
-        )
+    some = torch.as_tensor(x)[rows.to(x.device) if isinstance(x, Tensor) else rows].cpu().detach()
+    shapes = tuple(some.shape[1:]), tuple(reconstruction.shape[1:])
+    if shapes[0] != shapes[1] and (
+        min(map(len, shapes)) > 1 or math.prod(shapes[0]) != math.prod(shapes[1])
+    ):
+        raise ValueError(f"decode must give observations of shape {shapes[0]}, got {shapes[1]}")
     jacobians = decoder_jacobians(decoder, mean).cpu()
+    jacobians = jacobians if jacobians.dtype == torch.float64 else jacobians.float()
     if not jacobians.isfinite().all():
         raise ValueError("decode: its Jacobian is not finite at some of the codes")
     return Subject(
@@ -91,13 +98,32 @@ def examine(
     )
 
 
+def _decoder(decode: Callable[[Any], Any], arrays: bool) -> Callable[[Tensor], Tensor]:
+    """Tensors to tensors of the same type; what is no decoder is named."""
+
+    def decoder(z: Float[Tensor, "m d"]) -> Float[Tensor, "m ..."]:
+        output = decode(z.numpy().copy() if arrays else z.clone())  # it may work in place
+        if isinstance(output, np.ndarray):
+            output = torch.as_tensor(output)
+        if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(z):
+            got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise ValueError(
+                f"decode must return one observation for each of {len(z)} latent points, got {got}"
+            )
+        return output.to(z.dtype)
+
+    return decoder
+
+
 def encode_all(encode: Callable[[Any], Any], x: Tensor | np.ndarray) -> Codes:
     """The codes of all observations, a batch at a time, on the device where they came from."""
     device = device_of(encode)
     parts = []
     for start in range(0, len(x), BATCH):
         batch = x[start : start + BATCH]
-        part = read_posterior(encode(batch.to(device) if isinstance(batch, Tensor) else batch))
+        # A copy: the encoder may work in place.
+        given = batch.to(device, copy=True) if isinstance(batch, Tensor) else batch.copy()
+        part = read_posterior(encode(given))
         if len(part.mean) != len(batch):
             raise ValueError(f"encode gave {len(part.mean)} codes for {len(batch)} observations")
         parts.append(part)
@@ -113,12 +139,18 @@ def _check_repeats(
     z: Float[Tensor, "m d"],
 ) -> None:
     """Refuse functions that answer differently each time, or alone and in company."""
-    device = device_of(encode)
-    few = x.to(device) if isinstance(x, Tensor) else x
-    once, twice = (read_posterior(encode(few)).mean for _ in range(2))
+    once, twice = (encode_all(encode, x).mean for _ in range(2))
     if not torch.equal(once, twice):
         raise ValueError("encode is random: return the mean of the posterior, not a sample of it")
+    single = torch.cat([encode_all(encode, x[k : k + 1]).mean for k in range(len(x))])
+    if not torch.allclose(once, single, rtol=1e-2, atol=1e-3):
+        raise ValueError(
+            "encode depends on the company of an observation in its batch, as batch normalisation "
+            "in training mode does; call .eval() on the model first"
+        )
     together = decode(z[:4])
+    if not together.isfinite().all():
+        raise ValueError("decode gives numbers that are not finite")
     if not torch.equal(together, decode(z[:4])):
         raise ValueError("decode is random: return the mean observation, not a sample")
     alone = torch.cat([decode(each) for each in z[:4].split(1)])

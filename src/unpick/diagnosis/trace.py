@@ -4,36 +4,66 @@ import contextlib
 import functools
 import random
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
+
+MANY = 10_000  # things to look at behind a function, at most
 
 
 def modules_of(function: object) -> list[nn.Module]:
-    """The networks behind a function: itself, its object, what it closes over or looks up."""
-    if isinstance(function, nn.Module):
-        return [function]
-    if isinstance(function, functools.partial):
-        inner = (function.func, *function.args, *function.keywords.values())
-        return [module for each in inner for module in modules_of(each)]
-    found: list[object] = [getattr(function, "__self__", None)]
-    found += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    code = getattr(function, "__code__", None)
+    """The networks behind a function: what it is, holds, closes over, wraps or looks up."""
+    found: list[nn.Module] = []
+    seen: set[int] = set()
+    open_ends = [function]
+    while open_ends and len(seen) < MANY:
+        each = open_ends.pop()
+        if id(each) in seen or isinstance(each, str | bytes | int | float | Tensor | type):
+            continue
+        seen.add(id(each))
+        if isinstance(each, nn.Module):
+            found.append(each)
+            continue
+        if isinstance(each, dict):
+            open_ends += each.values()
+        elif isinstance(each, list | tuple | set):
+            open_ends += each
+        elif isinstance(each, functools.partial):
+            open_ends += [each.func, *each.args, *each.keywords.values()]
+        elif each is not None:
+            open_ends += _reach(each)
+    return found
+
+
+def _reach(thing: object) -> list[object]:
+    """What a function or an object refers to."""
+    reach: list[object] = [getattr(thing, "__self__", None), getattr(thing, "__wrapped__", None)]
+    for cell in getattr(thing, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a cell that is not filled yet
+            reach.append(cell.cell_contents)
+    code = getattr(thing, "__code__", None)
     if code is not None:
-        space = getattr(function, "__globals__", {})
-        found += [space.get(name) for name in code.co_names]
-    return [each for each in found if isinstance(each, nn.Module)]
+        space = getattr(thing, "__globals__", {})
+        named = [space.get(name) for name in code.co_names]
+        return reach + [each for each in named if not isinstance(each, ModuleType)]
+    return [*reach, *vars(thing).values()] if hasattr(thing, "__dict__") else reach
 
 
 def device_of(function: object) -> torch.device | None:
     """Where the weights behind a function lie."""
-    weights = (p for module in modules_of(function) for p in module.parameters())
-    first = next(weights, None)
+    first = first_weight(function)
     return None if first is None else first.device
+
+
+def first_weight(function: object) -> Tensor | None:
+    """One of the weights behind a function."""
+    weights = (p for module in modules_of(function) for p in module.parameters())
+    return next((weight for weight in weights if weight.is_floating_point()), None)
 
 
 def refuse_training_mode(**functions: Callable[[Any], Any]) -> None:
@@ -41,7 +71,7 @@ def refuse_training_mode(**functions: Callable[[Any], Any]) -> None:
     for name, function in functions.items():
         layers = [layer for module in modules_of(function) for layer in module.modules()]
         for layer in layers:
-            if layer.training and isinstance(layer, _BatchNorm | _DropoutNd):
+            if layer.training and isinstance(layer, _NormBase | _DropoutNd):
                 raise ValueError(
                     f"{name}: {type(layer).__name__} is in training mode, where it answers "
                     "differently every time; call .eval() on the model first"
@@ -49,12 +79,16 @@ def refuse_training_mode(**functions: Callable[[Any], Any]) -> None:
 
 
 @contextlib.contextmanager
-def without_trace() -> Iterator[None]:
-    """No gradients are recorded, and every random state is afterwards what it was."""
+def without_trace(*functions: object) -> Iterator[None]:
+    """No gradients are recorded; random states and the networks' buffers stay what they were."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    networks = [module for function in functions for module in modules_of(function)]
+    kept = {b: b.clone() for module in networks for b in module.buffers()}
     try:
         with torch.random.fork_rng(range(torch.cuda.device_count())), torch.no_grad():
             yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002
+        for buffer, value in kept.items():
+            buffer.data.copy_(value)

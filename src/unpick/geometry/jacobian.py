@@ -13,6 +13,8 @@ from torch.overrides import TorchFunctionMode
 
 from unpick.geometry.constants import ConstantWeights
 
+PORTION = 256  # points at a time, for differences
+
 Decoder = Callable[[Tensor], Tensor]  # latents (n, d) to observations (n, ...), each on its own
 
 
@@ -51,8 +53,10 @@ def decoder_jacobians(
         warnings.warn("numpy decoder: Jacobians by central differences", stacklevel=2)
         return _differences(lambda t: torch.as_tensor(decode(t.numpy())), torch.as_tensor(z))
     with torch.no_grad():
-        chunk = _chunk(decode, z, memory)
-        for push in (_all_axes, _axis_by_axis):
+        chunk, reason = _chunk(decode, z, memory), ""
+        if _detached(decode, z):
+            reason = "the decoder detaches its output"
+        for push in () if reason else (_all_axes, _axis_by_axis):
             try:
                 return _filled(partial(push, decode), z, chunk)
             except (RuntimeError, NotImplementedError) as error:
@@ -83,12 +87,23 @@ def _differences(decode: Decoder, z: Float[Tensor, "n d"]) -> Float[Tensor, "n p
     """Central differences, with the step that balances truncation and rounding."""
     # The decoder may compute in less precision than z has: its output's counts.
     precision = torch.finfo(torch.as_tensor(decode(z[:1])).dtype).eps
-    step = precision ** (1 / 3)
-    columns = [
-        (decode(z + step * axis) - decode(z - step * axis)).flatten(1) / (2 * step)
-        for axis in _axes(z)
-    ]
-    return torch.stack(columns, dim=2)
+    step = precision ** (1 / 3) * (float(z.std()) if len(z) > 1 and z.std() > 0 else 1.0)
+
+    def slope(part: Float[Tensor, "m d"], axis: Float[Tensor, "d"]) -> Float[Tensor, "m p"]:
+        return (decode(part + step * axis) - decode(part - step * axis)).flatten(1) / (2 * step)
+
+    parts = [torch.stack([slope(part, a) for a in _axes(z)], dim=2) for part in z.split(PORTION)]
+    return torch.cat(parts)
+
+
+def _detached(decode: Decoder, z: Float[Tensor, "n d"]) -> bool:
+    """Whether forward mode sees no derivative where the output does move."""
+    few = z[:3]
+    try:
+        slope = torch.func.jvp(decode, (few,), (torch.ones_like(few),))[1]
+    except (RuntimeError, NotImplementedError):
+        return False  # for other reasons, which come to light below
+    return not slope.any() and not torch.equal(decode(few), decode(few + 0.1))
 
 
 def _axes(z: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:

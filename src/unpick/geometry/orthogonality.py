@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from unpick.geometry.singular import gram, singular_directions
+from unpick.geometry.singular import gram_of_several, singular_directions
 
 NEAR = 0.05  # singular values closer than this leave their directions open
 
@@ -56,7 +56,7 @@ def distance_to_orthogonality(
         >>> distance_to_orthogonality(tilted).per_sample
         tensor([0.0000, 1.0824], dtype=torch.float64)
     """
-    values, v = singular_directions(gram(jacobians, active))
+    values, v = singular_directions(gram_of_several(jacobians, active))
     distances = signed_permutation_distance(v)
     mean, chance = float(distances.mean()), haar_distance(v.shape[-1])
     close = (values[:, :-1] - values[:, 1:]) <= NEAR * values[:, :-1]
@@ -101,7 +101,7 @@ def _assignment(size: Float[Tensor, "n d d"]) -> Tensor:
 
 
 @cache
-def haar_distance(d: int, draws: int = 20_000) -> float:
+def haar_distance(d: int) -> float:
     """The mean distance of a random rotation of d dimensions, by simulation with a fixed seed.
 
     Its standard error is below 0.3 %. In two dimensions it is known: an angle uniform within 45
@@ -116,6 +116,7 @@ def haar_distance(d: int, draws: int = 20_000) -> float:
     if d == 2:
         return 16 * math.sqrt(2) / math.pi * (1 - math.cos(math.pi / 8))
     generator = torch.Generator().manual_seed(0)
+    draws = min(20_000, 4_000_000 // d**2)  # the larger the space, the less the distance varies
     gaussian = torch.randn(draws, d, d, generator=generator, dtype=torch.float64)
     q, _ = torch.linalg.qr(gaussian)  # uniform up to signs, which do not change the distance
     return float(signed_permutation_distance(q).mean())

@@ -12,33 +12,33 @@ from torch import Tensor
 BYTES = 2**24  # of doubles at a time
 
 
-def check_jacobians(jacobians: Float[Tensor, "n p d"]) -> None:
-    """Raise unless they are finite and there are at least two columns to compare."""
+def gram_of_several(
+    jacobians: Float[Tensor, "n p d"], active: Bool[Tensor, "d"] | None
+) -> Float[Tensor, "n e e"]:
+    """The Gram matrices, if there are at least two columns to compare."""
     if jacobians.ndim != 3 or min(jacobians.shape[:2]) < 1 or jacobians.shape[2] < 2:
         raise ValueError(
             "jacobians must have shape (samples, outputs, latents) with at least 2 columns, "
             f"got {tuple(jacobians.shape)}"
         )
-    if not jacobians.isfinite().all():
-        raise ValueError("jacobians must be finite")
+    if active is not None and active.sum() < 2:
+        raise ValueError(f"at least 2 latents must be active, got {int(active.sum())}")
+    return gram(jacobians, active)
 
 
 def gram(
     jacobians: Float[Tensor, "n p d"], active: Bool[Tensor, "d"] | None = None
 ) -> Float[Tensor, "n e e"]:
     """J^T J of each sample in double precision, perhaps of the active columns only."""
-    check_jacobians(jacobians)
+    if not jacobians.isfinite().all():
+        raise ValueError("jacobians must be finite")
     rows = max(1, BYTES // (8 * jacobians[0].numel()))
     parts = []
     for part in jacobians.split(rows):
         columns = part.mT.double()  # (n, d, p): a column's entries side by side
         parts.append(columns @ columns.mT)
     whole = torch.cat(parts)
-    if active is None:
-        return whole
-    if active.sum() < 2:
-        raise ValueError(f"at least 2 latents must be active, got {int(active.sum())}")
-    return whole[:, active][:, :, active]
+    return whole if active is None else whole[:, active][:, :, active]
 
 
 def singular_directions(

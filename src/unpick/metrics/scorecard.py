@@ -11,7 +11,7 @@ from unpick.metrics.bootstrap import Interval, intervals
 from unpick.metrics.correlation import mean_correlation
 from unpick.metrics.importance import dci
 from unpick.metrics.information import mig_sup, mutual_information_gap
-from unpick.metrics.inputs import check, histogram_bins, looks_continuous
+from unpick.metrics.inputs import check, looks_continuous
 from unpick.metrics.interventions import beta_vae_score, factor_vae_score
 from unpick.metrics.irs import irs
 from unpick.metrics.modularity import modularity_explicitness
@@ -99,7 +99,8 @@ def scorecard(
     Args:
         codes: Latent means.
         factors: The generative factors of the same observations. For metrics that want classes a
-            continuous factor (a value of its own for more than half the rows) is cut into 20 bins.
+            continuous factor (a value of its own for more than half the rows) is cut into 20 bins
+            of as many rows each.
         categorical: Which factors are classes without an order, for DS; none by default.
         log_variances: Of the posteriors, for the sampled variants of MIG and MIG-sup.
         learner: Of DCI.
@@ -113,7 +114,9 @@ def scorecard(
     seed = int(rng.integers(2**31))
     order, third = rng.permutation(len(codes)), len(codes) // 3
     continuous = [looks_continuous(column) for column in factors.T]
-    labels = np.where(continuous, histogram_bins(factors, BINS), factors).astype(float)
+    # As many rows in each bin: FactorVAE and beta-VAE scores need company for every value.
+    ranks = factors.argsort(axis=0).argsort(axis=0) * BINS // len(factors)
+    labels = np.where(continuous, ranks, factors).astype(float)
     cut = f"Continuous factors in {BINS} bins, but for DS and MCC." if any(continuous) else ""
     few = max(DEAR, draws // 10) if draws else 0
 
@@ -204,7 +207,7 @@ def scorecard(
     for metric in metrics:
         if progress is not None:
             progress(next(iter(metric.reads)))
-        scores += _scores(metric, again())
+        scores += _scores(metric, np.random.default_rng(seed + 1))
     return Scorecard(tuple(scores), cut)
 
 
@@ -221,11 +224,15 @@ def _scores(metric: _Metric, rng: np.random.Generator) -> list[Score]:
 
     try:
         result = metric.function(*_flat(metric))
-        found: Sequence[Interval | None] = [None] * len(metric.reads)
-        if metric.draws:
-            found = intervals(numbers, *metric.groups, draws=metric.draws, rng=rng)
     except ValueError as error:
         return [Score(name, float("nan"), None, None, str(error), None) for name in metric.reads]
+    found: Sequence[Interval | None] = [None] * len(metric.reads)
+    note = metric.note
+    if metric.draws:
+        try:
+            found = intervals(numbers, *metric.groups, draws=metric.draws, rng=rng)
+        except ValueError as error:
+            note = f"no interval: {error}"
     parts = getattr(result, "per_factor", None)
     return [
         Score(
@@ -233,7 +240,7 @@ def _scores(metric: _Metric, rng: np.random.Generator) -> list[Score]:
             getattr(result, attribute),
             interval,
             parts if metric.parts in (None, name) else None,
-            metric.note,
+            note,
             result,
         )
         for (name, attribute), interval in zip(metric.reads.items(), found, strict=True)

@@ -1,5 +1,7 @@
 """Every measure of a finished run, kept beside it in `measures.json`."""
 
+import contextlib
+import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -60,19 +62,28 @@ def measured(
         "unpick": unpick.__version__,
         "weights_sha256": run.results["weights_sha256"],
     }
-    if file.exists():
+    # What cannot be read, or was measured in another way, is measured again.
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         kept = json.loads(file.read_text())
-        if {name: kept.get(name) for name in stamp} == stamp:
-            return from_json(kept["scores"], kept["note"])
+        scores = kept["scores"]
+        if {name: kept[name] for name in stamp} == stamp and kept["digest"] == digest(scores):
+            return from_json(scores, kept["note"])
     card = take(run, dataset, asked, progress)
+    scores = to_json(card)
     content = {
         **stamp,
-        "factors": [f.name for f in dataset.factors],
+        "factors": [factor.name for factor in dataset.factors],
         "note": card.note,
-        "scores": to_json(card),
+        "digest": digest(scores),
+        "scores": scores,
     }
     write(file, json.dumps(content, indent=1, allow_nan=False).encode())
     return card
+
+
+def digest(scores: list[dict[str, Any]]) -> str:
+    """A checksum, so that a file that was edited or cut is not believed."""
+    return hashlib.sha256(json.dumps(scores).encode()).hexdigest()[:16]
 
 
 def take(
