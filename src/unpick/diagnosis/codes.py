@@ -41,7 +41,7 @@ def read_posterior(output: object) -> Codes:
 
     Example:
         >>> read_posterior((torch.zeros(1, 2), torch.zeros(1, 2))).variance
-        tensor([[1., 1.]])
+        tensor([[1., 1.]], dtype=torch.float64)
     """
     if isinstance(output, Independent):
         output = output.base_dist
