@@ -4,14 +4,14 @@ The library runs as published, on draws that are written down, so that tests can
 codes and the same draws to unpick. It needs an environment of its own. From the top of the
 repository:
 
-    python3.11 -m venv /tmp/dlib
-    /tmp/dlib/bin/pip install numpy==2.4.6 scipy==1.17.1 scikit-learn==1.9.1 \
+    python3.11 -m venv dlib-venv
+    dlib-venv/bin/pip install numpy==2.4.6 scipy==1.17.1 scikit-learn==1.9.1 \
         gin-config==0.3.0 absl-py six
-    /tmp/dlib/bin/pip install --no-deps disentanglement_lib==1.5
+    dlib-venv/bin/pip install --no-deps disentanglement_lib==1.5
     FROM=https://raw.githubusercontent.com/google-research/disentanglement_lib
     FROM=$FROM/a64b8b9994a28fafd47ccd866b0318fa30a3c76c/disentanglement_lib/evaluation
-    curl -o /tmp/udr.py $FROM/udr/metrics/udr.py
-    OMP_NUM_THREADS=1 /tmp/dlib/bin/python tests/reference/make_disentanglement_lib.py /tmp/udr.py
+    curl -o udr.py $FROM/udr/metrics/udr.py
+    OMP_NUM_THREADS=1 dlib-venv/bin/python tests/reference/make_disentanglement_lib.py udr.py
 
 The published wheel lacks the folder evaluation/udr, hence the extra file. `--own-tests` in its
 place runs the library's own tests of the other metrics in this environment.
