@@ -175,13 +175,14 @@ def read_array(file: Path, pixels: bool = True) -> Any:  # noqa: ANN401
     if not file.is_file():
         fail(f"{file} is not there")
     try:
-        loaded = np.load(file, allow_pickle=False)
+        with file.open("rb") as opened:
+            loaded = np.load(opened, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                if len(loaded.files) != 1:
+                    fail(f"{file} must hold one array, got {', '.join(loaded.files)}")
+                loaded = loaded[loaded.files[0]]
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         fail(f"{file} cannot be read: {error}")
-    if not isinstance(loaded, np.ndarray):
-        if len(loaded.files) != 1:
-            fail(f"{file} must hold one array, got {', '.join(loaded.files)}")
-        loaded = loaded[loaded.files[0]]
     if loaded.ndim == 0 or not np.issubdtype(loaded.dtype, np.number):
         fail(f"{file} must hold numbers, one row an observation, got {loaded.dtype}")
     if pixels and loaded.dtype == np.uint8 and loaded.max(initial=0) > 1:
