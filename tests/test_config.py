@@ -58,7 +58,7 @@ def test_unknown_fields_and_types_are_errors():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"steps": -1}, "steps must be at least 0, got -1"),
         ({"objective": BetaVAE(-1.0)}, "beta must be finite and not negative, got -1.0"),
         ({"objective": BetaVAE(float("nan"))}, "beta must be finite"),
         ({"objective": AE()}, "ae needs the posterior delta, got diagonal"),

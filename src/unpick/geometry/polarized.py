@@ -109,10 +109,20 @@ def delta_kl(
     active latents and the KL of the others. 0 where the KL is 0.
     """
     mean, log_variance = mean.double(), log_variance.double()
-    kl = Diagonal(mean, log_variance).kl().mean(-1)
-    terms = (mean.square() - log_variance - 1).mean(-2) / 2
-    polarized = torch.where(_active(mean), terms, 0.0).sum(-1)
-    return torch.where(kl > 0, (kl - polarized).abs() / kl, 0.0)
+    return delta_kl_of_latents(
+        mean.std(-2, correction=0),
+        log_variance.exp().mean(-2),
+        Diagonal(mean, log_variance).kl_per_latent().mean(-2),
+    )
+
+
+def delta_kl_of_latents(
+    deviation: Float[Tensor, "*s d"], variance: Float[Tensor, "*s d"], kl: Float[Tensor, "*s d"]
+) -> Float[Tensor, "*s"]:
+    """The same from what is logged of each latent: deviation of its mean, mean variance, KL."""
+    whole = kl.sum(-1)
+    polarized = torch.where(deviation > ACTIVE_ABOVE, kl - variance / 2, 0.0).sum(-1)
+    return torch.where(whole > 0, (whole - polarized).abs() / whole, 0.0)
 
 
 def settled_after(

@@ -3,6 +3,7 @@
 config.json        what was asked for; its hash is the end of the folder's name
 environment.json   where it ran
 log.jsonl          the loss and its terms, about 200 records
+latents.jsonl      what each latent does, every 500 steps
 checkpoint-...     while it is under way: all that is needed to go on
 weights.safetensors, results.json    when it is done; results.json comes last and marks that
 
@@ -31,6 +32,8 @@ import unpick
 from unpick.models import Autoencoder
 from unpick.training.config import RunConfig, dumps, from_json
 
+LOGS = ("log.jsonl", "latents.jsonl")
+
 
 class DamagedRun(ValueError):
     """A run folder is not what it should be; the message names it and says why."""
@@ -58,6 +61,17 @@ class Run:
     def log(self) -> list[dict[str, Any]]:
         """The records logged while training."""
         return [json.loads(line) for line in (self.path / "log.jsonl").read_text().splitlines()]
+
+    def latents(self) -> dict[str, Tensor]:
+        """What each latent did: `step` (t,), and `deviation`, `variance` and `kl`, each (t, d).
+
+        On validation observations, every 500 steps; empty for point posteriors.
+        """
+        lines = (self.path / "latents.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        names = records[0] if records else ()
+        columns = {name: [record[name] for record in records] for name in names}
+        return {name: torch.from_numpy(np.array(v, dtype=float)) for name, v in columns.items()}
 
     def model(self) -> Autoencoder:
         """The trained model, an ensemble of one."""
@@ -156,25 +170,32 @@ def sweep_halves(path: Path) -> None:
 
 def sweep(path: Path, step: int) -> None:
     """Drop the records after `step`, and a line that a kill cut off."""
-    file, kept = path / "log.jsonl", []
-    for line in file.read_text().splitlines() if file.exists() else ():
-        try:
-            if json.loads(line)["step"] <= step:
-                kept.append(line + "\n")
-        except ValueError:
-            break
-    write(file, "".join(kept).encode())
+    for name in LOGS:
+        file, kept = path / name, []
+        for line in file.read_text().splitlines() if file.exists() else ():
+            try:
+                if json.loads(line)["step"] <= step:
+                    kept.append(line + "\n")
+            except ValueError:
+                break
+        write(file, "".join(kept).encode())
 
 
-def append_log(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Add records to the log."""
-    with (path / "log.jsonl").open("a") as file:
+def append_log(path: Path, records: Iterable[dict[str, Any]], name: str = "log.jsonl") -> None:
+    """Add records to a log."""
+    with (path / name).open("a") as file:
         file.writelines(json.dumps(finite(record), allow_nan=False) + "\n" for record in records)
 
 
 def finite(record: dict[str, Any]) -> dict[str, Any]:
     """The same with null for what is not finite, which JSON has no word for."""
-    return {name: value if math.isfinite(value) else None for name, value in record.items()}
+    return {name: _finite(value) for name, value in record.items()}
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return value if math.isfinite(value) else None
 
 
 def finish(path: Path, weights: dict[str, Tensor], results: dict[str, Any]) -> None:

@@ -168,22 +168,28 @@ def _train_from(
         states = [disk.load_checkpoint(disk.checkpoints(path)[step]) for path in paths]
         spent = float(states[0].pop("seconds"))
         training.restore(step, states)
-    records: list[dict[str, Any]] = []
+    logs: dict[str, list[dict[str, Any]]] = {name: [] for name in disk.LOGS}
     for path in paths:
         disk.sweep(path, step)
     started = saved = time.monotonic()
     for tick in ticks(training):
         show(report(training, tick))
-        if tick.due:
-            records.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
+        for name, values in zip(
+            disk.LOGS, (tick.terms if tick.due else {}, tick.latents), strict=True
+        ):
+            if values:
+                record = {"step": tick.step, **{k: v.tolist() for k, v in values.items()}}
+                logs[name].append(record)
         if not tick.last and time.monotonic() - saved < seconds:
             continue
         elapsed = spent + time.monotonic() - started
-        for k, path in enumerate(paths):
-            disk.append_log(path, [_of_member(record, k) for record in records])
+        for name, records in logs.items():
+            for k, path in enumerate(paths):
+                disk.append_log(path, [_of_member(record, k) for record in records], name)
+            records.clear()
         if not tick.last:
             _save(training, paths, elapsed)
-            records, saved = [], time.monotonic()
+            saved = time.monotonic()
     weights = training.model.state_dict()
     for k, path in enumerate(paths):
         results = {

@@ -55,7 +55,7 @@ class RunConfig:
         model: Latents, posterior, likelihood, networks.
         objective: What is minimised.
         optimiser: Adam or Adagrad.
-        steps: Optimiser steps.
+        steps: Optimiser steps; 0 leaves the first weights, a random decoder.
         batch: Observations a step.
         seed: Initial weights, order of the data, noise.
     """
@@ -69,7 +69,7 @@ class RunConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("steps", 1), ("batch", 2), ("seed", 0)):
+        for name, least in (("steps", 0), ("batch", 2), ("seed", 0)):
             value = getattr(self, name)
             if not least <= value < 2**40:
                 bound = f"at least {least}" if value < least else "below 2**40"

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from unpick.data import Dataset, split
 from unpick.models import Autoencoder
+from unpick.models.posterior import Delta, Diagonal
 from unpick.objectives import Adversarial, Pass, Terms, stack, total
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
@@ -18,6 +19,8 @@ from unpick.training.parameters import Player
 from unpick.training.streams import Streams, generator
 
 LOG_POINTS = 200  # records a run, however long
+LOOK_EVERY = 500  # steps between looks at the posteriors (Zietlow 2022, section 3.3.2)
+LOOK_AT = 1000  # validation observations
 
 
 class Training:
@@ -36,7 +39,8 @@ class Training:
             )
         self.configs, self.dataset = tuple(configs), dataset
         self.config = config = configs[0]
-        self.indices = split(dataset).train
+        self.indices, validation, _ = split(dataset)
+        self.watched = dataset.observe(validation[:LOOK_AT])
         if len(self.indices) < config.batch:
             raise ValueError(
                 f"batch must be at most the {len(self.indices)} training observations "
@@ -74,6 +78,26 @@ class Training:
             values = self._step()
             self.step += 1
         return values
+
+    def look(self) -> dict[str, Float[Tensor, "s d"]]:
+        """What each latent does on validation observations; nothing if posteriors are points.
+
+        The deviation of its mean, its mean variance, and its KL in nats. They tell which latents
+        are active, and by eq. 3.38 of Zietlow (2022) whether the regime is polarized.
+        """
+        if self.config.model.posterior == "delta":
+            return {}
+        self.model.eval()
+        with torch.no_grad():
+            q = self.model.encode(self.watched.expand(len(self.configs), *self.watched.shape))
+        self.model.train()
+        assert not isinstance(q, Delta)
+        marginal = Diagonal(q.mean, q.variance.log())
+        return {
+            "deviation": q.mean.std(1, correction=0),
+            "variance": q.variance.mean(1),
+            "kl": marginal.kl_per_latent().mean(1),
+        }
 
     def _step(self) -> dict[str, Float[Tensor, "s"]]:
         x, noise = self._draw("batch", "noise")
@@ -156,6 +180,7 @@ class Tick(NamedTuple):
 
     step: int
     terms: dict[str, Float[Tensor, "s"]]
+    latents: dict[str, Float[Tensor, "s d"]]  # every 500 steps, else empty
     due: bool
     last: bool
 
@@ -165,16 +190,21 @@ def ticks(training: Training) -> Iterator[Tick]:
 
     The end is the last step, or the step at which no member's loss is finite any more.
     """
-    steps, last = training.config.steps, False
-    every, pace = max(1, steps // LOG_POINTS), 1
+    steps = training.config.steps
+    every, pace, last = max(1, steps // LOG_POINTS), 1, training.step == steps
+    if last:
+        yield Tick(training.step, {}, {}, due=False, last=True)
     while not last:
         started, start = time.perf_counter(), training.step
         log_point = min(steps, (start // every + 1) * every)
-        terms = training.advance(min(log_point, start + pace))
+        look_point = (start // LOOK_EVERY + 1) * LOOK_EVERY
+        terms = training.advance(min(log_point, look_point, start + pace))
         rate = (training.step - start) / (time.perf_counter() - started)
         pace = max(1, int(0.5 * rate))
         last = training.step == steps or len(training.stopped) == len(training.configs)
-        yield Tick(training.step, terms, due=last or training.step == log_point, last=last)
+        latents = training.look() if training.step == look_point else {}
+        due = last or training.step == log_point
+        yield Tick(training.step, terms, latents, due, last)
 
 
 @dataclass(frozen=True, eq=False)
