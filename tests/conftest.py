@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -11,3 +12,14 @@ def one_thread():
 @pytest.fixture
 def generator():
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def ten(rng):
+    """Ten independent factors of ten values."""
+    return rng.integers(10, size=(3000, 10))

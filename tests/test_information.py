@@ -26,17 +26,6 @@ def grid(*sizes):
     return np.indices(sizes).reshape(len(sizes), -1).T
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture
-def ten(rng):
-    """Ten independent factors of ten values."""
-    return rng.integers(10, size=(3000, 10))
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows_at_once", [10_000, 7])
 def test_the_table_is_what_scikit_learn_counts(dtype, rows_at_once, rng, monkeypatch):

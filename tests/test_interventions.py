@@ -22,17 +22,6 @@ def grid(*sizes):
     return np.indices(sizes).reshape(len(sizes), -1).T
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture
-def ten(rng):
-    """Ten independent factors of ten values."""
-    return rng.integers(10, size=(3000, 10))
-
-
 def test_groups_share_the_held_factor_and_are_otherwise_uniform(rng):
     labels = grid(2, 3, 4)
     groups, held = fixed_factor_groups(labels, 6000, 4, rng)

@@ -15,7 +15,7 @@ ORDER = [
     {"models"},
     {"objectives"},
     {"training"},
-    {"runs", "geometry", "metrics", "theory", "perturb"},
+    {"runs", "geometry", "metrics", "theory", "perturb", "figures"},
     {"studies"},
     {"report"},
     {"explore"},
@@ -24,7 +24,7 @@ ORDER = [
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 # geometry, metrics and theory know arrays and callables, never a run folder or a trained model.
-NEVER = {name: {"runs", "training"} for name in ("geometry", "metrics", "theory")}
+NEVER = {name: {"runs", "training"} for name in ("geometry", "metrics", "theory", "figures")}
 
 
 def imports(file: Path) -> set[str]:

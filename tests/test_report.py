@@ -1,15 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from unpick import demo
 from unpick.data import Dataset, Dense, Factor
-from unpick.report import Note, Picture, Table, contact_sheet, latent_squares, write_page
-from unpick.report.figures import image_grid
-from unpick.runs import make
-from unpick.studies import measure, published
+from unpick.figures import contact_sheet, image_grid, latent_squares
+from unpick.report import Note, Picture, Table, write_page
 
 
 def test_a_contact_sheet_shows_each_factor_in_its_row():
@@ -53,43 +48,3 @@ def test_the_page_escapes_what_it_is_given(tmp_path):
     assert "&lt;b&gt;" in text
     assert 'src="x.png"' in text
     assert "http" not in text  # nothing is loaded from elsewhere
-
-
-def test_published_numbers_name_their_tables():
-    with pytest.raises(ValueError, match="there are thesis"):
-        published("thesis-9.9")
-
-
-@pytest.mark.slow
-def test_the_demo_shows_what_it_says(tmp_path):
-    """At the demo's own settings: the beta-VAE aligned at every seed, the other two not."""
-    wanted = {method: demo.configs("synth-lin", method)[:5] for method in demo.METHODS}
-    everything = [config for configs in wanted.values() for config in configs]
-    runs = {run.config: run for run in make(everything, tmp_path, jobs=2, progress=False)}
-    dataset = everything[0].data.load()
-    measured = {m: measure([runs[c] for c in configs], dataset) for m, configs in wanted.items()}
-    assert measured["beta-vae"].dto.max() < 0.05
-    assert measured["beta-vae"].ds.min() > 0.95
-    for method in ("ae", "beta-vae-sigma"):
-        assert measured[method].dto.mean() > 0.2
-        assert measured[method].ds.mean() < 0.8
-
-
-@pytest.mark.slow
-def test_the_demo_in_small(tmp_path, monkeypatch, capsys):
-    """The whole path at a fraction of its length."""
-    monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(demo, "SEEDS", 2)
-    monkeypatch.setattr(
-        demo, "FASTER", {name: (*rest, 20) for name, (*rest, _) in demo.FASTER.items()}
-    )
-    monkeypatch.setattr(demo, "SPRITES", replace(demo.SPRITES, steps=5))
-    page = demo.demo(tmp_path / "report", tmp_path / "runs")
-    assert "full covariance" in page.read_text()
-    assert {file.name for file in page.parent.iterdir()} == {
-        "index.html",
-        "synth-lin.png",
-        "synth-nonlin.png",
-        "sprites.png",
-    }
-    assert "0.33 ± 0.18" in capsys.readouterr().out

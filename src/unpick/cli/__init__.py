@@ -11,6 +11,8 @@ from unpick.arguments import Arguments, fail, listed, parse, write
 from unpick.cli.data import data
 from unpick.cli.diagnose import diagnose
 from unpick.cli.measure import measure
+from unpick.cli.report import report
+from unpick.cli.study import studies, study
 from unpick.cli.train import train
 from unpick.names import pick
 
@@ -66,6 +68,9 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "train": train,
     "measure": measure,
     "diagnose": diagnose,
+    "studies": studies,
+    "study": study,
+    "report": report,
     "data": data,
     "demo": demo,
 }

@@ -125,8 +125,10 @@ def of_file(target: str) -> dict[str, Any]:
 
 def of_run(folder: Path, samples: int) -> dict[str, Any]:
     """A finished run of our own."""
+    from unpick.models.posterior import Delta, Diagonal, Full
     from unpick.objectives import BetaVAE
     from unpick.runs import read
+    from unpick.studies.measures import decoder
 
     run = read(folder)
     if run is None:
@@ -134,18 +136,17 @@ def of_run(folder: Path, samples: int) -> dict[str, Any]:
     model = run.model()
 
     def encode(x: Any) -> Any:  # noqa: ANN401
-        posterior = model.encode(x[None])
-        factor = getattr(posterior, "factor", None)
-        if factor is not None:
-            return posterior.mean[0], factor[0]
-        log_var = getattr(posterior, "log_var", None)
-        return posterior.mean[0] if log_var is None else (posterior.mean[0], log_var[0])
+        match model.encode(x[None]):
+            case Delta(mean):
+                return mean[0]
+            case Diagonal(mean, spread) | Full(mean, spread):
+                return mean[0], spread[0]
 
     # In other objectives beta is the weight of something else.
     beta = run.config.objective.beta if isinstance(run.config.objective, BetaVAE) else None
     return {
         "encode": encode,
-        "decode": lambda z: model.decode_mean(z[None])[0],
+        "decode": decoder(model),
         "likelihood": run.config.model.likelihood,
         **({} if beta is None else {"beta": beta}),
         **of_dataset(run.config.data.load(), samples),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
+    from unpick.data import Dataset
     from unpick.metrics import Scorecard
     from unpick.runs import Run
 
@@ -61,7 +62,7 @@ def measure(arguments: Arguments) -> None:
             fail(f"{folder} is not a finished run; train it first")
         runs.append(run)
     console, progress, cards = Console(), Console(stderr=True), {}
-    datasets = {run.config.data: run.config.data.load() for run in runs}
+    datasets = {data: data.load() for data in {run.config.data for run in runs}}
     for run in runs:
         dataset = datasets[run.config.data]
         with progress.status(run.path.name) as status:
@@ -75,14 +76,19 @@ def measure(arguments: Arguments) -> None:
         kept = {str(run.path): notation.loads((run.path / FILE).read_text()) for run in runs}
         write(notation.dumps(kept, indent=1))
     elif len(runs) > 1:
-        _summary(runs, cards, console)
+        _summary(runs, [*datasets.values()], cards, console)
 
 
 def _tell(status: "Status", run: str, what: str) -> None:
     status.update(f"{run}: {what}")
 
 
-def _summary(runs: "list[Run]", cards: "Mapping[str, Scorecard]", console: "Console") -> None:
+def _summary(
+    runs: "list[Run]",
+    datasets: "list[Dataset]",
+    cards: "Mapping[str, Scorecard]",
+    console: "Console",
+) -> None:
     """Mean and deviation over runs, and how far the runs agree."""
     from unpick.report import Table, show
     from unpick.studies.scoring import agreement
@@ -101,13 +107,12 @@ def _summary(runs: "list[Run]", cards: "Mapping[str, Scorecard]", console: "Cons
         for name, v in values.items()
         if len(v) == len(runs)
     ]
-    kinds = len({run.config.data for run in runs})
     caption = f"Mean and standard deviation over {len(runs)} runs"
-    caption += "." if kinds == 1 else f" on {kinds} data sets."
+    caption += "." if len(datasets) == 1 else f" on {len(datasets)} data sets."
     show(Table(caption, ("measure", "mean", "least", "most"), tuple(rows)), console)
-    if kinds > 1:
+    if len(datasets) > 1:
         return
-    found = agreement(runs, runs[0].config.data.load())
+    found = agreement(runs, datasets[0])
     if found is not None:
         named = [
             (run.path.name, f"{value:.3f}")

@@ -2,6 +2,7 @@
 
 from typing import get_args
 
+from unpick.data.bent import Bent
 from unpick.data.cars3d import Cars3D
 from unpick.data.celeba import CelebA
 from unpick.data.dataset import (
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 # Every data set is a frozen dataclass: its fields are the options, `load()` makes the data.
-Embedded = SynthLin | SynthNonlin | Circles | LinearGaussian | Sprites | Shapes3D | Heads
+Embedded = SynthLin | SynthNonlin | Bent | Circles | LinearGaussian | Sprites | Shapes3D | Heads
 FromFiles = (
     DSprites | Shapes3DFile | MPI3D | MNIST | FashionMNIST | CelebA | Faces | SmallNORB | Cars3D
 )

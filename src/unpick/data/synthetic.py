@@ -1,5 +1,6 @@
 """Point clouds whose generative factors, and whose right answers, are known."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -76,9 +77,9 @@ class SynthNonlin:
         square, generator = unit_square(self.points, self.data_seed)
         x = square
         for inputs, outputs in ((2, 10), (10, 6)):
-            # Uniform within 1/sqrt(inputs), as PyTorch draws a Linear layer.
+            # Uniform, with the variance of Glorot & Bengio (2010).
             draws = torch.rand(inputs + 1, outputs, generator=generator)
-            layer = (2 * draws - 1) * inputs**-0.5
+            layer = (2 * draws - 1) * math.sqrt(6 / (inputs + outputs))
             x = torch.tanh(x @ layer[:-1] + layer[-1])
         return Dataset(self.name, Dense(x), SQUARE, square)
 

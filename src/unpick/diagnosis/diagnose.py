@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.geometry.singular import gram
 from unpick.metrics import scorecard
 from unpick.models.likelihood import Likelihood
-from unpick.names import pick
 
 FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is not in use
 SHARP = 1e-8  # the smallest variance of a pixel that a Bernoulli curvature divides by
@@ -75,7 +74,8 @@ def diagnose(
         report: Folder for the HTML page with its pictures; None writes none.
         show: Print what was found.
     """
-    pick({"gaussian": 0, "bernoulli": 0}, likelihood, "likelihood")
+    if likelihood not in get_args(Likelihood):
+        raise ValueError(f"likelihood must be one of {get_args(Likelihood)}, got {likelihood!r}")
     if beta is not None and not beta > 0:
         raise ValueError(f"beta must be positive, got {beta}")
     refuse_training_mode(encode=encode, decode=decode)
@@ -96,7 +96,7 @@ def diagnose(
             codes = subject.codes.mean.cpu().double().numpy()
             diagnosis = replace(diagnosis, scores=scorecard(codes, known, categorical=categorical))
         if report is not None:
-            page = write_diagnosis(Path(report), subject, diagnosis, tuple(factor_names or ()))
+            page = write_diagnosis(Path(report), subject, diagnosis, factor_names or ())
             diagnosis = replace(diagnosis, page=page)
     if show:
         print_diagnosis(subject, diagnosis, Console())
@@ -108,10 +108,10 @@ def _judge(
 ) -> Diagnosis:
     """The numbers, and what they mean."""
     codes, rows, jacobians = subject.codes, subject.rows, subject.jacobians
-    mean = codes.mean.cpu().double()
+    mean, conditional = codes.mean.cpu().double(), codes.conditional
     spread = mean.std(0, correction=0)
     regime = posterior = implied = asked = residual = variance = None
-    if codes.variance is None or codes.conditional is None:
+    if codes.variance is None or conditional is None:
         size = spread * subject.norms
         active, order = size > FAINT * size.max(), size.argsort(descending=True)
     else:
@@ -121,7 +121,7 @@ def _judge(
         active = regime.active | (regime.mean_variance < ACTIVE_BELOW)
         order = regime.mean_variance.argsort()
         hessian = -_curvature(subject, likelihood)
-        ours = codes.conditional.cpu().double()[rows]
+        ours = conditional.cpu().double()[rows]
         implied = implied_beta(ours, -hessian.diagonal(dim1=1, dim2=2))
         if active.any() and implied.beta > 0:
             asked = optimal_variance(hessian, implied.beta)
@@ -129,8 +129,9 @@ def _judge(
                 ours[:, active], hessian[:, active][:, :, active], implied.beta
             )
         deviation = codes.variance[rows.to(codes.variance.device)].sqrt().to(subject.mean)
+        slopes = jacobians.to(subject.mean)
         residual = jacobian_residual(
-            subject.decode, subject.mean, deviation, samples=NOISE
+            subject.decode, subject.mean, deviation, jacobians=slopes, samples=NOISE
         ).residual
     alignment = cosines = contrast = None
     if active.sum() > 1:

@@ -9,7 +9,7 @@ from rich.console import Console
 from unpick.diagnosis import figures
 from unpick.diagnosis.result import Diagnosis
 from unpick.diagnosis.subject import Subject
-from unpick.metrics import MutualInformationGap, Scorecard
+from unpick.metrics import MutualInformationGap
 from unpick.report import Note, Picture, Table, score_table, show, write_page
 
 COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
@@ -91,7 +91,6 @@ def write_diagnosis(
         )
     tables = [latent_table(subject, diagnosis)]
     if diagnosis.scores is not None:
-        names = names or [f"factor {k}" for k in range(_width(diagnosis.scores))]
         tables.append(score_table(diagnosis.scores, names))
         gap = diagnosis.scores["MIG"].result
         if isinstance(gap, MutualInformationGap):
@@ -107,8 +106,3 @@ def write_diagnosis(
         pictures.append(Picture(f"{name}.png", title, caption))
     notes = [Note(finding.text, finding.title, finding.mark) for finding in diagnosis.findings]
     return write_page(folder, "Diagnosis", notes, tables, pictures, "unpick.diagnose")
-
-
-def _width(card: Scorecard) -> int:
-    parts = [getattr(score.result, "per_factor", None) for score in card.scores]
-    return max((len(part) for part in parts if part is not None), default=0)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Subject:
     reconstruction: Float[Tensor, "m ..."]
     jacobians: Float[Tensor, "m p d"]
 
-    @property
+    @cached_property
     def norms(self) -> Float[Tensor, "d"]:
         """Length of each latent's Jacobian column, root mean square over samples."""
         return gram(self.jacobians).diagonal(dim1=1, dim2=2).mean(0).sqrt()

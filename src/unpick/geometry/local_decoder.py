@@ -142,6 +142,7 @@ def jacobian_residual(
     mean: Float[Tensor, "n d"],
     deviation: Float[Tensor, "n d"],
     *,
+    jacobians: Float[Tensor, "n p d"] | None = None,
     samples: int = 128,
     memory: int = 2**24,
     generator: torch.Generator | None = None,
@@ -149,6 +150,7 @@ def jacobian_residual(
     """The same errors with the Jacobian at the mean for M, and f linear (Rolinek et al. 2019).
 
     With the same samples and generator the noise is that of the errors of `fit_local_decoder`.
+    The Jacobians are taken unless they are given.
 
     Example:
         >>> jacobian_residual(lambda z: 3 * z, torch.zeros(1, 2), torch.ones(1, 2)).residual
@@ -158,7 +160,9 @@ def jacobian_residual(
     fresh, _ = noise_pairs(mean, samples, generator)
     base = decoded(decode, mean)
     tests = neighbourhoods(decode, mean, deviation, base, fresh, memory)
-    return errors(tests, decoder_jacobians(decode, mean), torch.zeros_like(base), "linear")
+    if jacobians is None:
+        jacobians = decoder_jacobians(decode, mean)
+    return errors(tests, jacobians, torch.zeros_like(base), "linear")
 
 
 def _least_squares(

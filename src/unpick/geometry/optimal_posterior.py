@@ -26,10 +26,9 @@ def optimal_covariance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Te
         tensor([[0.2667, 0.0667],
                 [0.0667, 0.2667]], dtype=torch.float64)
     """
-    precision = torch.eye(hessian.shape[-1]).to(hessian) - hessian / positive(beta)
-    factor, failed = torch.linalg.cholesky_ex(precision)
-    # A matrix that failed would stop the inversion of all.
     identity = torch.eye(hessian.shape[-1]).to(hessian)
+    factor, failed = torch.linalg.cholesky_ex(identity - hessian / positive(beta))
+    # A matrix that failed would stop the inversion of all.
     factor = torch.where(failed[:, None, None] > 0, identity, factor)
     covariance = torch.cholesky_inverse(factor)
     return covariance.masked_fill(failed[:, None, None] > 0, float("nan"))

@@ -1,4 +1,4 @@
-"""One HTML page with tables and pictures: no scripts, nothing loaded from elsewhere."""
+"""HTML pages with tables and pictures: no scripts, nothing loaded from elsewhere."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,18 @@ from pathlib import Path
 import jinja2
 
 import unpick
+from unpick.runs.disk import write
+
+
+@dataclass(frozen=True)
+class Link:
+    """Text that leads to another page, or to a place on this one."""
+
+    text: str
+    href: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -16,25 +28,50 @@ class Table:
 
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Link, ...], ...]
+    footnotes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Note:
-    """A paragraph; with a title and a mark (good, note, bad) it stands out."""
+    """A paragraph; with a title and a mark (good, note, bad) it stands out, a word before it."""
 
     text: str
     title: str = ""
     mark: str = ""
+    word: str = ""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture file beside the page."""
+    """A picture file beside the page; the link leads to the same in another format."""
 
     file: str
     title: str
     caption: str
+    link: Link | None = None
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A long text that is shown when its title is clicked."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Part of a page; links lead to its anchor."""
+
+    title: str
+    anchor: str = ""
+    level: int = 2
+    notes: Sequence[Note] = ()
+    code: str = ""
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+    folded: Sequence[Folded] = ()
 
 
 def write_page(
@@ -44,21 +81,22 @@ def write_page(
     tables: Sequence[Table],
     pictures: Sequence[Picture],
     command: str,
+    *,
+    sections: Sequence[Section] = (),
+    name: str = "index.html",
+    up: Link | None = None,
 ) -> Path:
-    """Write `index.html` into the folder that holds its pictures."""
+    """Write a page into the folder that holds its pictures, whole or not at all."""
     source = (files("unpick.report") / "page.html").read_text()
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        source
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    page = folder / "index.html"
-    page.write_text(
-        template.render(
-            title=title,
-            notes=notes,
-            tables=tables,
-            pictures=pictures,
-            command=command,
-            version=unpick.__version__,
-        )
+    page = environment.from_string(source).render(
+        title=title,
+        parts=[Section("", notes=notes, tables=tables, pictures=pictures), *sections],
+        command=command,
+        up=up,
+        version=unpick.__version__,
     )
-    return page
+    write(folder / name, page.encode())
+    return folder / name

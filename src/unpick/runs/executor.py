@@ -25,7 +25,7 @@ from unpick.runs import disk
 from unpick.runs.disk import Run
 from unpick.runs.workers import Workers
 from unpick.training import RunConfig, Training, ticks
-from unpick.training.progress import Bars, Report, report
+from unpick.training.progress import Bars, Report, report, work
 
 MOST_TOGETHER = 32  # members of one ensemble: more bring no further speed
 SMALL = 2_000_000  # weights up to which an ensemble is faster than one member after the other
@@ -61,8 +61,10 @@ def make(
     wanted = list(dict.fromkeys(configs))
     missing = [c for c in wanted if disk.read(disk.folder(c, root)) is None]
     datasets = {data: data.load() for data in {config.data for config in missing}}
-    groups = plan(missing, {data: d.shape for data, d in datasets.items()}, jobs)
-    with Bars(progress) as bars:
+    shapes = {data: dataset.shape for data, dataset in datasets.items()}
+    groups = plan(missing, shapes, jobs)
+    todo = sum(work(group, n_weights(group[0].model, shapes[group[0].data])) for group in groups)
+    with Bars(progress, todo if len(groups) > 1 else None) as bars:
         if min(jobs, len(groups)) > 1:
             with Workers(min(jobs, len(groups))) as workers:
                 arguments = [(group, root, checkpoint_seconds) for group in groups]
@@ -90,18 +92,13 @@ def plan(
         small = trains_together(members[0], shapes[members[0].data])
         share = min(MOST_TOGETHER, -(-len(members) // jobs)) if small else 1
         groups += [members[k : k + share] for k in range(0, len(members), share)]
-    return sorted(groups, key=lambda group: -work(group, shapes[group[0].data]))
+    # The longest first, so that all workers end alike.
+    return sorted(groups, key=lambda g: -work(g, n_weights(g[0].model, shapes[g[0].data])))
 
 
 def trains_together(config: RunConfig, shape: tuple[int, ...]) -> bool:
     """Whether members of this size are faster as an ensemble than one by one."""
     return isinstance(config.model.network, MLP) and n_weights(config.model, shape) <= SMALL
-
-
-def work(group: Sequence[RunConfig], shape: tuple[int, ...]) -> int:
-    """Roughly the multiplications of a group; the longest start first, so that all end alike."""
-    config = group[0]
-    return len(group) * config.steps * config.batch * n_weights(config.model, shape)
 
 
 @cache
@@ -227,7 +224,7 @@ def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
         for path in paths:
             path.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context((path / "lock").open("w"))
-            waiting = Report(str(path), "waiting for another process", 0, 1, path.name, {})
+            waiting = Report(str(path), "waiting for another process", 0, 1, 0.0, path.name, {})
             while not _take(file):
                 show(waiting)
                 time.sleep(0.2)

@@ -1,6 +1,56 @@
 """Tables and figures of the papers: what is run for them, measured, and printed beside."""
 
-from unpick.studies.measures import Measured, measure
-from unpick.studies.published import published
+from unpick.studies import (
+    beta_search,
+    budget,
+    eigenfaces,
+    surfaces,
+    thesis_3_2,
+    thesis_3_3,
+    thesis_3_3_open,
+    thesis_3_4,
+)
+from unpick.studies.published import Printed, published
+from unpick.studies.running import collect, run
+from unpick.studies.study import (
+    SCALES,
+    Cell,
+    Claim,
+    Drawing,
+    Outcome,
+    Results,
+    Scale,
+    Study,
+    Verdict,
+)
 
-__all__ = ["Measured", "measure", "published"]
+__all__ = [
+    "SCALES",
+    "STUDIES",
+    "Cell",
+    "Claim",
+    "Drawing",
+    "Outcome",
+    "Printed",
+    "Results",
+    "Scale",
+    "Study",
+    "Verdict",
+    "collect",
+    "published",
+    "run",
+]
+
+STUDIES: dict[str, Study] = {
+    module.STUDY.name: module.STUDY
+    for module in (
+        surfaces,
+        budget,
+        thesis_3_2,
+        thesis_3_3,
+        thesis_3_3_open,
+        thesis_3_4,
+        eigenfaces,
+        beta_search,
+    )
+}

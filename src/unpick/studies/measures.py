@@ -1,61 +1,103 @@
-"""What is measured on finished runs: codes and Jacobians on the test part, then the scores."""
+"""What is read off a finished run for the tables: geometry and DS on the test part."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unpick.data import Dataset, split
-from unpick.geometry import decoder_jacobians, distance_to_orthogonality
+from unpick.geometry import (
+    decoder_jacobians,
+    distance_to_orthogonality,
+    polarized_regime,
+    settled_after,
+)
+from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.metrics import disentanglement_score
 from unpick.models import Autoencoder
-from unpick.runs import Run, load_together
+from unpick.models.posterior import Delta
+from unpick.runs import Run
+from unpick.runs.disk import write
 
 JACOBIANS = 1000  # test observations at which the decoder is linearised
+SAMPLES = 10_000  # test observations for everything else, at most
+VERSION = 1  # of the readings: one more makes the kept ones old
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Scores of several runs of one configuration, a value a seed.
+def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
+    """What a run gives, as far as it has it; kept in its folder.
 
-    Attributes:
-        dto: Distance to orthogonality.
-        chance: Its expectation for a randomly turned latent space.
-        ds: Disentanglement score, where the data set has factors.
+    DtO (Zietlow 2022, eq. 3.25), its `chance` value and its `degenerate` share; `DtO, active`
+    over active latents; DS if there are factors; and of posteriors with a variance: `active`
+    latents, `Delta_KL`, `largest variance` (mean over observations, of the latent where it is
+    largest) and `settled`, the percentage of training after which Delta_KL stayed below 3 %.
+
+    Args:
+        run: A finished one.
+        load: Gives its data set; not called if the readings are there.
     """
+    file = run.path / "readings.json"
+    stamp = {"version": VERSION, "weights_sha256": run.results["weights_sha256"]}
+    # What cannot be read, or was measured in another way, is measured again.
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(file.read_text())
+        values = kept["values"]
+        if kept["stamp"] == stamp and kept["digest"] == _digest(values):
+            return values
+    values = take(run, load())
+    content = {"stamp": stamp, "digest": _digest(values), "values": values}
+    write(file, json.dumps(content, indent=1, allow_nan=False).encode())
+    return values
 
-    dto: Float[Tensor, "s"]
-    chance: float
-    ds: Float[Tensor, "s"] | None
 
-
-def measure(runs: Sequence[Run], dataset: Dataset) -> Measured:
-    """DtO and DS of each run on the test part of its data."""
-    model, test = load_together(runs), split(dataset).test
-    codes = encode(model, dataset.observe(test))
-    distances = [
-        distance_to_orthogonality(decoder_jacobians(decoder(run), codes[s, :JACOBIANS]))
-        for s, run in enumerate(runs)
-    ]
-    ds = None
-    if dataset.factors:
+def take(run: Run, dataset: Dataset) -> dict[str, float]:
+    """The same, measured."""
+    model, test = run.model(), split(dataset).test[:SAMPLES]
+    mean, variance = posterior(model, dataset.observe(test))
+    values: dict[str, float] = {}
+    jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS])
+    if mean.shape[1] > 1:
+        dto = distance_to_orthogonality(jacobians)
+        values |= {"DtO": dto.mean, "chance": dto.chance, "degenerate": dto.degenerate}
+    if variance is not None:
+        regime = polarized_regime(mean, variance)
+        values["active"] = float(regime.active.sum())
+        values["Delta_KL"] = regime.delta_kl
+        values["largest variance"] = float(regime.mean_variance.max())
+        if regime.active.sum() > 1:
+            dto = distance_to_orthogonality(jacobians, active=regime.active)
+            values["DtO, active"] = dto.mean
+        if latents := run.latents():
+            latents.pop("step")
+            values["settled"] = 100 * (1 - settled_after(delta_kl_of_latents(**latents)))
+    if dataset.factors and mean.shape[1] > 1:
         factors = dataset.factor_values(test).numpy()
         classes = [factor.categorical for factor in dataset.factors]
-        scores = [disentanglement_score(c.numpy(), factors, classes).score for c in codes]
-        ds = torch.tensor(scores)
-    dto = torch.tensor([distance.mean for distance in distances])
-    return Measured(dto, distances[0].chance, ds)
+        values["DS"] = disentanglement_score(mean.numpy(), factors, classes).score
+    return values
 
 
-def encode(model: Autoencoder, x: Float[Tensor, "n ..."]) -> Float[Tensor, "s n d"]:
-    """The latent means that each member gives the same observations."""
+def posterior(
+    model: Autoencoder, x: Float[Tensor, "n ..."], batch: int = 1000
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"] | None]:
+    """Mean and variance that a single model gives; no variance if its posteriors are points."""
     with torch.no_grad():
-        return model.encode(x.expand(model.members, *x.shape)).mean
+        parts = [model.encode(part[None]) for part in x.split(batch)]
+    mean = torch.cat([part.mean[0] for part in parts])
+    points = isinstance(parts[0], Delta)
+    return mean, None if points else torch.cat([part.variance[0] for part in parts])  # type: ignore[union-attr]
 
 
-def decoder(run: Run) -> Callable[[Tensor], Tensor]:
-    """The mean decoder of a run, as a function of latents (n, d)."""
-    model = run.model()
+def decoder(model: Autoencoder) -> Callable[[Tensor], Tensor]:
+    """The mean decoder of a single model, as a function of latents (n, d)."""
     return lambda z: model.decode_mean(z[None])[0]
+
+
+def _digest(values: dict[str, Any]) -> str:
+    """A checksum, so that a file that was edited or cut is not believed."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from jaxtyping import Float
 from torch import Tensor
 
 import unpick
@@ -23,10 +21,9 @@ from unpick.geometry import (
     polarized_regime,
 )
 from unpick.metrics import UDR, Interval, Score, Scorecard, scorecard, udr
-from unpick.models.posterior import Delta, Diagonal
 from unpick.runs import Run
 from unpick.runs.disk import write
-from unpick.studies.measures import JACOBIANS
+from unpick.studies.measures import JACOBIANS, decoder, posterior
 
 FILE = "measures.json"
 
@@ -91,10 +88,11 @@ def take(
 ) -> Scorecard:
     """Geometry of the decoder, then every metric if the data set has factors."""
     test = split(dataset).test[: asked.samples]
-    model, mean, variance, log_var = posteriors(run, dataset.observe(test))
+    model = run.model()
+    mean, variance = posterior(model, dataset.observe(test))
     if progress is not None:
         progress("DtO")
-    jacobians = decoder_jacobians(lambda z: model.decode_mean(z[None])[0], mean[:JACOBIANS])
+    jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS])
     rows = []
 
     def add(name: str, value: float, note: str, result: Any = None) -> None:  # noqa: ANN401
@@ -114,11 +112,14 @@ def take(
         add("Delta_KL", regime.delta_kl, "below 0.03 in the polarized regime")
     if not dataset.factors or mean.shape[1] < 2:
         return Scorecard(tuple(rows))
+    log_variances = None
+    if variance is not None and run.config.model.posterior == "diagonal":
+        log_variances = variance.log().double().numpy()
     card = scorecard(
         mean.double().numpy(),
         dataset.factor_values(test).double().numpy(),
         categorical=[factor.categorical for factor in dataset.factors],
-        log_variances=None if log_var is None else log_var.double().numpy(),
+        log_variances=log_variances,
         learner=asked.learner,
         draws=asked.draws,
         progress=progress,
@@ -126,26 +127,12 @@ def take(
     return Scorecard((*rows, *card.scores), card.note)
 
 
-def posteriors(
-    run: Run, x: Float[Tensor, "n ..."], batch: int = 1000
-) -> tuple[Any, Tensor, Tensor | None, Tensor | None]:
-    """The model, and mean, variance and log-variance that it gives, as far as it gives them."""
-    model = run.model()
-    with torch.no_grad():
-        parts = [model.encode(part[None]) for part in x.split(batch)]
-    mean = torch.cat([part.mean[0] for part in parts])
-    if isinstance(parts[0], Delta):
-        return model, mean, None, None
-    variance = torch.cat([part.variance[0] for part in parts])  # type: ignore[union-attr]
-    return model, mean, variance, variance.log() if isinstance(parts[0], Diagonal) else None
-
-
 def agreement(runs: Sequence[Run], dataset: Dataset, samples: int = 1000) -> UDR | None:
     """UDR of runs on one data set; None without posteriors."""
     x = dataset.observe(split(dataset).test[:samples])
     codes, kl = [], []
     for run in runs:
-        _, mean, variance, _ = posteriors(run, x)
+        mean, variance = posterior(run.model(), x)
         if variance is None:
             return None
         codes.append(mean.double().numpy())

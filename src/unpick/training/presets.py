@@ -150,7 +150,11 @@ def cloud(data: str) -> RunConfig:
 
 
 # What no paper has a set-up for.
-ELSE: dict[str, Callable[[str], RunConfig]] = {"linear-gaussian": planted, "circles": cloud}
+ELSE: dict[str, Callable[[str], RunConfig]] = {
+    "linear-gaussian": planted,
+    "circles": cloud,
+    "bent": cloud,
+}
 
 TABLES: dict[Source, dict[str, Callable[[str], RunConfig]]] = {
     "thesis": {

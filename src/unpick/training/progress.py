@@ -1,6 +1,7 @@
 """Progress on standard error: a line a training, with loss terms, speed and time left."""
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ class Report(NamedTuple):
     label: str
     step: int
     total: int
+    work: float  # of the whole training, in any unit that trainings share
     terms: str
     stopped: dict[str, int]  # a name for each member whose loss stopped being finite, and when
 
@@ -31,8 +33,19 @@ def report(training: Training, tick: Tick) -> Report:
     frozen = {f"{member(configs[k])} ({configs[k].identity()})": s for k, s in stopped.items()}
     label = member(configs[0]) if len(configs) == 1 else f"{configs[0].label()} x {len(configs)}"
     return Report(
-        configs[0].identity(), label, tick.step, configs[0].steps, terms if alive else "", frozen
+        configs[0].identity(),
+        label,
+        tick.step,
+        configs[0].steps,
+        work(configs, sum(p.numel() for p in training.model.parameters()) // len(configs)),
+        terms if alive else "",
+        frozen,
     )
+
+
+def work(configs: Sequence[RunConfig], weights: int) -> float:
+    """Roughly the multiplications of members with so many weights each."""
+    return float(len(configs) * configs[0].steps * configs[0].batch * weights)
 
 
 def member(config: RunConfig) -> str:
@@ -44,9 +57,14 @@ class Bars:
     """A bar a training; silent when not enabled, save for members that had to be stopped.
 
     The display starts with the first report, so that an error before it stands alone.
+
+    Args:
+        enabled: Whether to show anything.
+        work: Of all trainings to come. If given, a first bar shows the whole and the time left,
+            and the bar of a training goes away when it is done.
     """
 
-    def __init__(self, enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, work: float | None = None) -> None:
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -57,10 +75,13 @@ class Bars:
             console=Console(stderr=True),
             expand=True,
             disable=not enabled,
+            speed_estimate_period=300.0,
         )
         self.tasks: dict[str, TaskID] = {}
         self.began: dict[str, tuple[float, int]] = {}
         self.told: set[str] = set()
+        self.done: dict[str, float] = {}
+        self.whole = None if work is None else self._add("everything", work)
 
     def __enter__(self) -> "Bars":
         return self
@@ -80,15 +101,20 @@ class Bars:
             self.progress.start()
         if report.key not in self.tasks:
             self.began[report.key] = time.monotonic(), report.step
-            self.tasks[report.key] = self.progress.add_task(
-                report.label, total=report.total, completed=report.step, speed="", terms=""
-            )
+            self.tasks[report.key] = self._add(report.label, report.total, report.step)
         started, first = self.began[report.key]
         waited = time.monotonic() - started
         speed = f"{(report.step - first) / waited:.4g}/s" if waited > 0.2 else ""
         task = self.tasks[report.key]
         self.progress.update(task, completed=report.step, terms=report.terms, speed=speed)
+        if self.whole is not None:
+            self.done[report.key] = report.work * report.step / max(1, report.total)
+            self.progress.update(self.whole, completed=sum(self.done.values()))
+            self.progress.update(task, visible=report.step < report.total)
         for name in report.stopped.keys() - self.told:
             self.told.add(name)
             step = report.stopped[name]
             self.progress.console.print(f"{name}: loss not finite at step {step}; frozen")
+
+    def _add(self, label: str, total: float | int, completed: int = 0) -> TaskID:
+        return self.progress.add_task(label, total=total, completed=completed, speed="", terms="")

@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from unpick.data import Dataset
+from unpick.figures.style import BLUE, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-BLUE, ORANGE = "#0072b2", "#d55e00"
 
 
 def contact_sheet(dataset: Dataset, columns: int = 12, seed: int = 0) -> Figure:

@@ -1,0 +1,65 @@
+"""What each study costs: the speed of every kind of training in it, times its steps.
+
+Writes src/unpick/studies/costs.json, which `unpick studies` prints. Run it on an idle machine.
+"""
+
+import json
+import time
+from pathlib import Path
+
+import torch
+
+import unpick.studies
+from unpick.data import DataMissing
+from unpick.runs.executor import MOST_TOGETHER, trains_together
+from unpick.studies import SCALES, STUDIES
+from unpick.training import Training
+
+SECONDS = 1.5  # of training, for each kind
+WORKERS = 2  # with one thread each
+
+
+def pace(configs, dataset):
+    """Seconds a step of these members together, on one thread."""
+    training = Training(configs, dataset)
+    training.advance(3)
+    started, start = time.perf_counter(), training.step
+    while time.perf_counter() - started < SECONDS:
+        training.advance(training.step + 5)
+    return (time.perf_counter() - started) / (training.step - start)
+
+
+def main():
+    torch.set_num_threads(1)
+    datasets, paces, costs = {}, {}, {}
+    for name, study in STUDIES.items():
+        for scale in SCALES:
+            families = {}
+            for cell in study.cells(scale):
+                if cell.config.steps:
+                    for config in cell.configs():
+                        families.setdefault(config.family(), {})[config] = None
+            seconds = 0.0
+            for members in map(list, families.values()):
+                data = members[0].data
+                try:
+                    dataset = datasets[data] if data in datasets else data.load()
+                except DataMissing:
+                    print(f"{name} {scale}: no {data.name} here, left out")
+                    continue
+                datasets[data] = dataset
+                small = trains_together(members[0], dataset.shape)
+                share = min(MOST_TOGETHER, -(-len(members) // WORKERS)) if small else 1
+                network = json.dumps([members[0].family(), share])
+                if network not in paces:
+                    paces[network] = pace(members[:share], dataset)
+                seconds += paces[network] * members[0].steps * len(members) / share / WORKERS
+            if families:
+                costs.setdefault(name, {})[scale] = round(seconds)
+                print(f"{name} {scale}: {seconds:.0f} s")
+    file = Path(unpick.studies.__file__).with_name("costs.json")
+    file.write_text(json.dumps({"seconds": costs}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

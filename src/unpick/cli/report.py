@@ -1,0 +1,56 @@
+"""`unpick report`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from unpick.arguments import Arguments, fail, parse, write
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Where runs are read from and pages go to.
+
+    Attributes:
+        runs: The folder of run folders.
+        report: The folder of the site.
+        markdown: A folder for Markdown, too; of each study the largest scale that was run.
+    """
+
+    runs: Path = Path("runs")
+    report: Path = Path("report")
+    markdown: Path | None = None
+
+
+def report(arguments: Arguments) -> None:
+    """Write a site with the tables and figures of every study that was run."""
+    options = parse(ReportOptions, arguments, "unpick report")
+    from rich.console import Console
+
+    from unpick.report.markdown import write_markdown
+    from unpick.report.site import write_site
+    from unpick.report.study import distinct
+    from unpick.studies import SCALES, STUDIES, Results, collect
+
+    found: list[Results] = []
+    with Console(stderr=True).status("looking for runs") as status:
+        for study in STUDIES.values():
+            if not study.cells("quick"):
+                found.append(Results(study, "quick"))
+                continue
+            scales = [collect(study, scale, options.runs, tell=status.update) for scale in SCALES]
+            found += distinct(scales)
+        hint = f"no finished runs of a study in {options.runs}; first `unpick study NAME`"
+        if not found:
+            fail(hint)
+        status.update("writing pages")
+        page = write_site(found, options.report)
+        if options.markdown is not None:
+            for results in {each.study.name: each for each in found}.values():
+                status.update(f"writing {results.study.name}.md")
+                write_markdown(results, options.markdown)
+    if not any(results.outcomes for results in found):
+        write(hint, sys.stderr)
+    write(f"report: {page}")
+    if options.markdown is not None:
+        write(f"Markdown: {options.markdown}")

@@ -1,0 +1,120 @@
+"""`unpick study` and `unpick studies`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from unpick.arguments import Arguments, fail, parse, write
+from unpick.names import pick
+
+Scale = Literal["quick", "standard", "paper"]
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How to run a study.
+
+    Attributes:
+        scale: quick (minutes on two cores), standard (an hour or so) or paper (as published).
+        seeds: As many of each entry; 0 is as many as the study says.
+        jobs: Worker processes; 0 is one a core.
+        runs: The folder of run folders.
+        progress: Show progress bars.
+    """
+
+    scale: Scale = "quick"
+    seeds: int = 0
+    jobs: int = 0
+    runs: Path = Path("runs")
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "jobs"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+
+
+def study(arguments: Arguments) -> None:
+    """Print a paper's table again: train what is missing, measure, compare, judge its claims."""
+    if not arguments or arguments[0].startswith("-"):
+        write(STUDY_HELP)
+        if {"-h", "--help"} & {*arguments}:
+            return
+        fail("study: which one? `unpick studies` lists them")
+    name, rest = arguments[0], arguments[1:]
+    options = parse(StudyOptions, rest, f"unpick study {name}")
+    from rich.console import Console
+
+    from unpick.report import show_results
+    from unpick.runs import keep_memory
+    from unpick.studies import STUDIES, run
+
+    chosen = pick(STUDIES, name, "study")
+    keep_memory()
+    with Console(stderr=True).status("", speed=0.5) as status:
+        status.stop()
+
+        def tell(text: str) -> None:
+            status.start()
+            status.update(f"measuring {text}")
+
+        results = run(
+            chosen,
+            options.scale,
+            options.runs,
+            seeds=options.seeds or None,
+            jobs=options.jobs or None,
+            progress=options.progress,
+            tell=tell,
+        )
+    show_results(results, Console())
+
+
+@dataclass(frozen=True)
+class StudiesOptions:
+    """Where to look.
+
+    Attributes:
+        runs: The folder of run folders.
+    """
+
+    runs: Path = Path("runs")
+
+
+def studies(arguments: Arguments) -> None:
+    """List the studies: source, cost at each scale, what is on disk."""
+    options = parse(StudiesOptions, arguments, "unpick studies")
+    from rich.console import Console
+
+    from unpick.report import Table, show
+    from unpick.studies import SCALES, STUDIES
+    from unpick.studies.costs import cost, on_disk
+
+    rows = []
+    for name, each in STUDIES.items():
+        rows.append((name, "", "", each.source))
+        for scale in SCALES:
+            done, whole = on_disk(each, scale, options.runs)
+            if whole:
+                rows.append((f"  {scale}", cost(each, scale), f"{done} of {whole}", ""))
+    caption = (
+        "Time on two cores: measured, or with ~ estimated from what was measured at another "
+        "scale. Runs: finished ones in the folder of runs. `unpick study NAME --scale SCALE`"
+    )
+    show(Table(caption, ("study", "time", "runs", "source"), tuple(rows)), Console())
+
+
+STUDY_HELP = """usage: unpick study NAME [OPTIONS]
+
+Trains what is missing (the rest is read), measures it, and prints the table: ours, published, the
+difference in standard errors; then each claim of the source with its verdict. It can be stopped at
+any moment; the same command goes on. `unpick studies` lists the names, `unpick report` makes pages
+with the figures of all that was run.
+
+  --scale S    quick (minutes on two cores), standard (an hour or so) or paper (as published)
+  --seeds N    of each entry, instead of as many as the study says
+  --jobs N     worker processes (one a core)
+  --runs DIR   the folder of run folders (runs)
+
+  unpick study thesis-3.3
+  unpick study thesis-3.4 --scale standard --seeds 10"""

@@ -1,0 +1,54 @@
+"""A bent sheet in space: two directions of different variance that no plane follows."""
+
+from dataclasses import dataclass
+from math import radians, sin
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unpick.data.dataset import Dataset, Dense, Factor
+from unpick.data.synthetic import rotation, unit_square
+
+FACTORS = (Factor("along the bend"), Factor("across"))
+
+
+@dataclass(frozen=True)
+class Bent:
+    """A strip laid on a cylinder of radius 1, with noise (after Zietlow 2022, figures 2.1 to 2.3).
+
+    The thesis does not say which point cloud its figures show. This one has what they need: a
+    plane fits it badly, a surface well, and its length and width are far apart, so that
+    variance tells the two directions apart. It is centred, and turned in space so that no
+    principal direction is a coordinate axis.
+    """
+
+    name: ClassVar[str] = "bent"
+    degrees: float = 160.0  # of the arc that the strip covers
+    width: float = 1.2  # of the strip
+    noise: float = 0.04  # standard deviation, in each of the three coordinates
+    points: int = 20_000
+    data_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.degrees < 360:
+            raise ValueError(f"degrees must lie between 0 and 360, got {self.degrees}")
+        if not self.width > 0:
+            raise ValueError(f"width must be positive, got {self.width}")
+        if not self.noise >= 0:
+            raise ValueError(f"noise must not be negative, got {self.noise}")
+
+    def sheet(self, square: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3"]:
+        """Where points of the unit square lie without noise."""
+        half = radians(self.degrees) / 2
+        angle = half * (2 * square[:, 0] - 1)
+        height = angle.cos() - sin(half) / half  # of mean zero
+        strip = torch.stack([angle.sin(), self.width * (square[:, 1] - 0.5), height], dim=1)
+        return strip @ rotation((1.0, -1.0, 1.0), torch.pi / 4).T
+
+    def load(self) -> Dataset:
+        """Draw the points."""
+        square, generator = unit_square(self.points, self.data_seed)
+        noise = self.noise * torch.randn(self.points, 3, generator=generator)
+        return Dataset(self.name, Dense(self.sheet(square) + noise), FACTORS, square)

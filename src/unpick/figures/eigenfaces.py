@@ -1,0 +1,45 @@
+"""Pictures that move along one axis after another, from the mean image."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from torch import Tensor
+
+GAP = 2  # pixels between images
+
+
+def eigenfaces(
+    panels: Mapping[str, tuple[Float[Tensor, "rows columns c h w"], Sequence[str]]],
+    steps: Sequence[float],
+) -> Figure:
+    """Discrete traversals side by side, a row an axis, after Zietlow (2022), figure 3.6.
+
+    Args:
+        panels: Images along each axis, and a label for each axis, by title.
+        steps: How far from the mean image each column is.
+    """
+    if not panels:
+        raise ValueError("panels must hold at least one, got none")
+    rows, columns = next(iter(panels.values()))[0].shape[:2]
+    figure = Figure(
+        figsize=((0.72 * columns + 1.1) * len(panels), 0.72 * rows + 0.7), layout="constrained"
+    )
+    for axes, (title, (images, labels)) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        channels, height, width = images.shape[2:]
+        room = torch.nn.functional.pad(images, (0, GAP, 0, GAP), value=1.0)
+        tiled = room.permute(0, 3, 1, 4, 2).flatten(2, 3).flatten(0, 1)  # (rows h, columns w, c)
+        picture = tiled[:-GAP, :-GAP].clamp(0, 1).numpy()
+        axes.imshow(picture[..., 0] if channels == 1 else picture, cmap="gray", vmin=0, vmax=1)
+        across, down = np.arange(columns) * (width + GAP), np.arange(rows) * (height + GAP)
+        axes.set_xticks(across + width / 2, [f"{step:+g}" if step else "mean" for step in steps])
+        axes.set_yticks(down + height / 2, labels)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_title(title)
+    return figure

@@ -1,0 +1,43 @@
+"""The figures of a study, drawn and written whole."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from unpick.figures import house_style, save
+from unpick.report.page import Link, Note, Picture
+from unpick.runs.disk import write
+from unpick.studies import Results
+
+
+def draw_all(
+    results: Results, folder: Path, stem: str, *, pdf: bool = True
+) -> tuple[list[Picture], list[Note]]:
+    """Draw what can be drawn into `folder/figures`; pictures, and notes on those that failed.
+
+    A damaged run costs the figure that needs it, not the page.
+
+    Args:
+        results: Of the study.
+        folder: Of the page.
+        stem: How the names of the files begin.
+        pdf: Whether to write each as PDF, too, and to link to it.
+    """
+    pictures, problems = [], []
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for drawing in results.study.drawings:
+        name = f"{stem}-{drawing.name.removeprefix(f'{results.study.name}-')}"
+        try:
+            with house_style():
+                figure = drawing.draw(results)
+            if figure is None:
+                continue
+            with TemporaryDirectory() as place:
+                drawn = save(figure, Path(place), name)
+                for file in (drawn, drawn.with_suffix(".pdf"))[: 1 + pdf]:
+                    write(folder / "figures" / file.name, file.read_bytes())
+        except (OSError, ValueError) as error:
+            problems.append(Note(str(error), f"{drawing.title}: could not be drawn", "bad"))
+            continue
+        other = Link("PDF", f"figures/{name}.pdf") if pdf else None
+        pictures.append(Picture(f"figures/{name}.svg", drawing.title, drawing.caption, other))
+    return pictures, problems

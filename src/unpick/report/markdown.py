@@ -1,0 +1,121 @@
+"""A study's results as files for a repository: Markdown, figures, and every reading as JSON."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from unpick.report.drawings import draw_all
+from unpick.report.page import Note, Table
+from unpick.report.study import (
+    claim_notes,
+    command,
+    duration,
+    environments,
+    not_run,
+    seconds,
+    study_table,
+)
+from unpick.runs.disk import write
+from unpick.studies import Outcome, Results
+
+
+def write_markdown(results: Results, folder: Path) -> Path:
+    """Write NAME.md, NAME.json and `figures/` into the folder; the path of the first.
+
+    The same results give the same bytes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    study, claims = results.study, claim_notes(results)
+    pictures, problems = draw_all(results, folder, study.name, pdf=False)
+    parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
+    parts += [plain(text) for text in study.about.split("\n\n") if text.strip()]
+    if claims:
+        parts += ["## What the source says", "\n".join(_item(note) for note in claims)]
+    if results.outcomes and study.measures:
+        parts += ["## Ours and published", *_table(study_table(results))]
+    if pictures or problems:
+        parts += ["## Figures", *[_item(note) for note in problems]]
+    for picture in pictures:
+        parts += [f"![{plain(picture.title)}]({picture.file})", plain(picture.caption)]
+    if absent := not_run(results):
+        parts += ["## Missing", plain(absent)]
+    parts += ["## Where this comes from", f"    {command(results)}", _provenance(results)]
+    page = folder / f"{study.name}.md"
+    write(page, ("\n\n".join(parts) + "\n").encode())
+    document = json.dumps(_document(results, claims), indent=1, allow_nan=False)
+    write(folder / f"{study.name}.json", (document + "\n").encode())
+    return page
+
+
+def plain(text: str) -> str:
+    """Text on one line, in which nothing is taken for HTML or for the edge of a cell."""
+    text = " ".join(text.split())
+    for mark, instead in {"&": "&amp;", "<": "&lt;", "|": "\\|", "*": "\\*"}.items():
+        text = text.replace(mark, instead)
+    return text
+
+
+def _item(note: Note) -> str:
+    word = f"**{note.word}**: " if note.word else ""
+    return f"- {word}{plain(note.title)}" + (f"\\\n  {plain(note.text)}" if note.text else "")
+
+
+def _table(table: Table) -> list[str]:
+    lines = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)]]
+    for row in table.rows:
+        name, *cells = [plain(str(cell)) for cell in row]
+        lines.append([name, *cells] if any(cells) else [f"**{name}**", *cells])
+    drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    footnotes = "\n".join(f"- {plain(text)}" for text in table.footnotes)
+    return [part for part in (plain(table.caption), drawn, footnotes) if part]
+
+
+def _provenance(results: Results) -> str:
+    made = environments(results)
+    lines = [f"{name} {made[name]}" for name in ("unpick", "torch") if name in made]
+    lines += [f"cores: {made['cores']}"] if "cores" in made else []
+    if results.outcomes:
+        seeds = sorted({len(outcome.runs) for outcome in results.outcomes})
+        lines.append(f"seeds: {' or '.join(map(str, seeds))}")
+        lines.append(f"training: {duration(seconds(results))} in total")
+    lines.append(
+        f"every reading of every run: [{results.study.name}.json]({results.study.name}.json)"
+    )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _document(results: Results, claims: list[Note]) -> dict[str, Any]:
+    """Every number, so that it can be traced to its run."""
+    return {
+        "study": results.study.name,
+        "source": results.study.source,
+        "scale": results.scale,
+        "command": command(results),
+        "made with": environments(results),
+        "claims": [{"claim": n.title, "verdict": n.word, "evidence": n.text} for n in claims],
+        "missing": not_run(results),
+        "cells": [_cell(outcome) for outcome in results.outcomes],
+    }
+
+
+def _cell(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "row": outcome.cell.row,
+        "column": outcome.cell.column,
+        "departs": outcome.departs,
+        "published": {m: str(printed) for m, printed in outcome.cell.published.items()},
+        "runs": [
+            {
+                "seed": run.config.seed,
+                "folder": run.path.name,
+                "seconds": run.results["seconds"],
+                "values": {m: _number(v[k]) for m, v in outcome.values.items()},
+            }
+            for k, run in enumerate(outcome.runs)
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,133 @@
+"""Studies as a static site: a page for each at each scale, and an index."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from unpick.report.drawings import draw_all
+from unpick.report.page import Folded, Link, Note, Section, Table, write_page
+from unpick.report.study import (
+    anchor,
+    claim_notes,
+    command,
+    duration,
+    environment_of,
+    missing,
+    seconds,
+    study_table,
+)
+from unpick.studies import Outcome, Results
+from unpick.training.config import dumps
+
+WORDS = ("holds", "fails", "not measured")
+
+
+def write_site(all_results: Sequence[Results], folder: Path) -> Path:
+    """Write the pages and their figures into the folder; the index's path.
+
+    Nothing is loaded from elsewhere, so the folder can be put anywhere.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    claims = [claim_notes(results) for results in all_results]
+    for results, notes in zip(all_results, claims, strict=True):
+        write_study(results, notes, folder)
+    sources: dict[str, dict[str, list[tuple[str | Link, ...]]]] = {}
+    for results, notes in zip(all_results, claims, strict=True):
+        study = results.study
+        studies = sources.setdefault(study.source.split(",")[0], {})
+        studies.setdefault(f"{study.name}: {study.title}", []).append(_line(results, notes))
+    columns = ("scale", "claims hold", "fail", "not measured", "runs", "training")
+    sections = []
+    for source, studies in sources.items():
+        sections.append(Section(source))
+        for title, lines in studies.items():
+            sections.append(Section(title, level=3, tables=[Table("", columns, tuple(lines))]))
+    return write_page(
+        folder, "Studies", [Note(SCALES)], (), (), "unpick report", sections=sections
+    )
+
+
+def _line(results: Results, claims: Sequence[Note]) -> tuple[str | Link, ...]:
+    """What the index tells about a study at one scale."""
+    runs = sum(len(outcome.runs) for outcome in results.outcomes)
+    words = [note.word for note in claims]
+    return (
+        Link(results.scale, page_name(results)),
+        *[str(words.count(word)) for word in WORDS],
+        str(runs) if runs else "none needed",
+        duration(seconds(results)) if runs else "",
+    )
+
+
+SCALES = (
+    "Tables and figures of the papers, made again. Scale: quick takes minutes, standard an hour "
+    "or so on two cores, paper has the published settings. A number made at a smaller scale says "
+    "so beside it, and what departs from the published setting."
+)
+
+
+def page_name(results: Results) -> str:
+    """Of the file, e.g. `thesis-3.3-standard.html`."""
+    return f"{results.study.name}-{results.scale}.html"
+
+
+def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
+    """One page: what the source says, the table, the figures, then the runs of every number."""
+    study = results.study
+    pictures, problems = draw_all(results, folder, f"{study.name}-{results.scale}")
+    lead = [Note(f"{study.source}. Scale: {results.scale}.")]
+    lead += [Note(" ".join(text.split())) for text in study.about.split("\n\n") if text.strip()]
+    sections = []
+    if claims:
+        sections.append(Section("What the source says", notes=claims))
+    if results.outcomes and study.measures:
+        sections.append(Section("Ours and published", tables=[study_table(results)]))
+    if pictures or problems:
+        sections.append(Section("Figures", notes=problems, pictures=pictures))
+    if absent := missing(results):
+        sections.append(Section("Missing", notes=[Note(text, mark="note") for text in absent]))
+    sections.append(Section("Run it again", code=command(results)))
+    if results.outcomes:
+        total = sum(len(outcome.runs) for outcome in results.outcomes)
+        told = f"{total} runs, {duration(seconds(results))} of training. Scale: {results.scale}."
+        sections.append(Section("Runs", notes=[Note(told)]))
+        sections += [_runs(outcome, results) for outcome in results.outcomes]
+    return write_page(
+        folder,
+        study.title,
+        lead,
+        (),
+        (),
+        command(results),
+        sections=sections,
+        name=page_name(results),
+        up=Link("All studies", "index.html"),
+    )
+
+
+def _runs(outcome: Outcome, results: Results) -> Section:
+    """Where the numbers of a cell come from."""
+    names = tuple(outcome.values)
+    rows = tuple(
+        (
+            str(run.config.seed),
+            *[f"{outcome.values[name][k]:.4g}" for name in names],
+            f"{run.results['seconds']:.0f}",
+        )
+        for k, run in enumerate(outcome.runs)
+    )
+    departs = f"Departs from the published setting: {outcome.departs}."
+    scale = f"Scale {results.scale}. {departs if outcome.departs else 'As published.'}"
+    where = environment_of(outcome.runs[0].path)
+    kept = json.dumps(where, indent=2) if where else "the run's folder does not tell"
+    return Section(
+        f"{outcome.cell.row}, {outcome.cell.column}",
+        anchor(outcome.cell),
+        level=3,
+        tables=[Table(scale, ("seed", *names, "seconds"), rows)],
+        folded=[
+            Folded("Run folders", "\n".join(run.path.name for run in outcome.runs)),
+            Folded("Configuration", dumps(outcome.runs[0].config)),
+            Folded("Environment of the first run", kept),
+        ],
+    )

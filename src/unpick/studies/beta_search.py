@@ -1,0 +1,190 @@
+"""Figure 3.7 of Zietlow (2022): a line search over beta, and a rule for those without labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from unpick.data.synthetic import SynthLin
+from unpick.figures.curves import BetaPanel, beta_search
+from unpick.objectives import BetaVAE
+from unpick.studies.chapter3 import Data, beta_of, setting
+from unpick.studies.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
+
+COLLAPSED = 0.95  # a mean posterior variance from which a latent counts as lost
+FACTORS: Mapping[Data, int] = {"synth-lin": 2, "synth-nonlin": 2, "sprites": 5}
+# Decades of beta about which the search is made, three or two values each.
+GRID: Mapping[Data, tuple[float, ...]] = {
+    "synth-lin": tuple(10 ** (k / 3) for k in range(-18, 2)),
+    "synth-nonlin": tuple(10 ** (k / 3) for k in range(-15, 0)),
+    "sprites": tuple(2.0**k for k in range(-5, 6)),
+}
+
+
+def cells(scale: Scale) -> Sequence[Cell]:
+    """A range of betas on each data set; sprites not at `quick`."""
+    entries = []
+    for data, grid in GRID.items():
+        if data == "sprites" and scale == "quick":
+            continue
+        config = setting(data, "beta-vae", scale)
+        if data == "synth-nonlin" and scale == "standard":
+            config = replace(config, steps=config.steps // 6)
+        seeds = {"quick": 3, "standard": 3 if data == "sprites" else 5, "paper": 10}[scale]
+        entries += [
+            Cell(data, f"beta {beta:.2g}", replace(config, objective=BetaVAE(beta)), seeds)
+            for beta in grid
+        ]
+    return entries
+
+
+def searched(results: Results, data: str) -> dict[float, Outcome]:
+    """The outcomes on a data set by beta, ascending."""
+    found = {}
+    for outcome in results.rows().get(data, {}).values():
+        found[beta_of(outcome.cell.config)] = outcome
+    return dict(sorted(found.items()))
+
+
+def rule(search: Mapping[float, Outcome]) -> float | None:
+    """The practitioner's beta: where a latent's mean posterior variance first reaches one.
+
+    Zietlow (2022), section 3.3.6; it needs no labels. None if no beta of the search gets there.
+    """
+    for beta, outcome in search.items():
+        if outcome.mean("largest variance") >= COLLAPSED:
+            return beta
+    return None
+
+
+def best(search: Mapping[float, Outcome]) -> list[float]:
+    """The beta with the highest DS, and those that are within one standard error of it."""
+    top = max(search, key=lambda beta: search[beta].mean("DS"))
+    error = search[top].deviation("DS") / len(search[top].runs) ** 0.5
+    least = search[top].mean("DS") - (error if np.isfinite(error) else 0.0)
+    return [top, *(b for b, o in search.items() if b != top and o.mean("DS") >= least)]
+
+
+def plateau(results: Results) -> Verdict:
+    """On synth-lin DS is almost 1 over at least a decade of beta, and lower on both sides."""
+    search = searched(results, "synth-lin")
+    if not search:
+        return Verdict(None, "")
+    high = [beta for beta, outcome in search.items() if outcome.mean("DS") >= 0.97]
+    if not high:
+        top = max(outcome.mean("DS") for outcome in search.values())
+        return Verdict(False, f"the highest DS is {top:.2f}")
+    flat = all(b in high for b in search if high[0] <= b <= high[-1])
+    within = min(search) < high[0] and high[-1] < max(search)
+    told = f"DS is at least 0.97 for beta from {high[0]:.2g} to {high[-1]:.2g}"
+    return Verdict(flat and within and high[-1] >= 10 * high[0], told)
+
+
+def thresholds(data: SynthLin) -> tuple[float, ...]:
+    """Where a linear VAE loses its latents: beta = 2 variance of a principal component.
+
+    With the squared error beta is twice the variance of the noise, and a component that varies
+    less than the noise is not worth its KL (Lucas et al. 2019).
+    """
+    return 1 / 6, data.ratio**2 / 6
+
+
+def discrete(results: Results) -> Verdict:
+    """On synth-lin latents are lost one by one, each where the linear VAE says."""
+    search = searched(results, "synth-lin")
+    if not search:
+        return Verdict(None, "")
+    data = next(iter(search.values())).cell.config.data
+    assert isinstance(data, SynthLin)
+    limits = sorted(thresholds(data))
+    said = {beta: sum(beta < limit for limit in limits) for beta in search}
+    wrong = [b for b, o in search.items() if o.mean("active") != said[b]]
+    told = ", ".join(f"{limit:.3g}" for limit in limits)
+    evidence = f"predicted at beta {told}; active latents differ from that at {len(wrong)} betas"
+    return Verdict(not wrong, f"{evidence} of {len(search)}")
+
+
+def rule_works(results: Results) -> Verdict:
+    """On every data set the rule's beta is within a factor of three of one of the best."""
+    said, holds = [], []
+    for data in FACTORS:
+        search = searched(results, data)
+        if not search:
+            continue
+        found, good = rule(search), best(search)
+        if found is None:
+            holds.append(False)
+            said.append(f"{data}: no latent is lost")
+            continue
+        off = min(max(found / beta, beta / found) for beta in good)
+        holds.append(off <= 3)
+        spread = f"{min(good):.2g}" + (f" to {max(good):.2g}" if len(good) > 1 else "")
+        said.append(f"{data}: {found:.2g}, best {spread} (a factor of {off:.2g})")
+    return Verdict(all(holds) if holds else None, "; ".join(said))
+
+
+def draw(results: Results) -> Figure | None:
+    """Figure 3.7."""
+    panels = []
+    for data, factors in FACTORS.items():
+        search = searched(results, data)
+        if not search:
+            continue
+        config = next(iter(search.values())).cell.config
+        values = {
+            m: np.array([o.values[m] for o in search.values()]) for m in ("DS", "DtO", "active")
+        }
+        panels.append(
+            BetaPanel(
+                title=data,
+                beta=np.array(list(search)),
+                ds=values["DS"],
+                dto=values["DtO"],
+                active=values["active"],
+                factors=factors,
+                chance=float(next(iter(search.values())).values["chance"][0]),
+                published_beta=beta_of(setting(data, "beta-vae", results.scale)),
+                rule_beta=rule(search),
+                best_beta=best(search)[0],
+                thresholds=thresholds(config.data) if isinstance(config.data, SynthLin) else (),
+            )
+        )
+    return beta_search(panels) if panels else None
+
+
+STUDY = Study(
+    name="beta-search",
+    title="A line search over beta",
+    source="Zietlow (2022), figure 3.7 and section 3.3.6",
+    about="""With a small beta the KL term is too weak to turn the latent space in time; with a
+large one latents are given up, one after the other, and the model is over-pruned: fewer
+latents are in use than there are factors. Between the two DS has a plateau.
+
+Who has no labels can raise beta until the mean posterior variance of a latent reaches one (here
+0.95), as section 3.3.6 advises. Best is the beta with the highest DS, and any other within one
+standard error of it.""",
+    cells=cells,
+    measures=("DS", "DtO", "active", "largest variance"),
+    claims=(
+        Claim("On synth-lin DS forms a plateau near 1 over more than a decade of beta.", plateau),
+        Claim(
+            "Beyond it latents are lost in discrete steps, where the linear VAE loses them.",
+            discrete,
+        ),
+        Claim(
+            "The rule (raise beta until a posterior variance reaches one) lands within a factor "
+            "of three of the best beta.",
+            rule_works,
+        ),
+    ),
+    drawings=(
+        Drawing(
+            "thesis-3.7",
+            "DS and DtO against beta",
+            "Figure 3.7: shaded where fewer latents are active than there are factors; dashed the "
+            "beta of the other experiments, dotted the rule's.",
+            draw,
+        ),
+    ),
+)

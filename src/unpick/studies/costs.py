@@ -1,0 +1,34 @@
+"""What a study costs, and how much of it is there already."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from unpick.runs import folder
+from unpick.studies.study import Scale, Study
+
+
+def cost(study: Study, scale: Scale) -> str:
+    """Its training time on two cores, in words.
+
+    From `costs.json`, which `benchmarks/studies.py` writes: the measured speed of every kind of
+    network that the study trains, times its steps.
+    """
+    seconds = _costs()["seconds"].get(study.name, {}).get(scale)
+    if seconds is None:
+        return "not measured"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def on_disk(study: Study, scale: Scale, root: Path) -> tuple[int, int]:
+    """How many runs of a study are finished, and how many there are."""
+    paths = [folder(c, root) for cell in study.cells(scale) for c in cell.configs()]
+    return sum((path / "results.json").exists() for path in set(paths)), len(set(paths))
+
+
+@cache
+def _costs() -> dict[str, dict[str, dict[str, float]]]:
+    return json.loads((files("unpick.studies") / "costs.json").read_text())

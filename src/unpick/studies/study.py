@@ -1,0 +1,195 @@
+"""What a study is: a table or figure of a paper, said as data; and what came out of it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from unpick.runs import Run
+from unpick.studies.published import Printed
+from unpick.training import RunConfig
+from unpick.training.config import to_json
+
+Scale: TypeAlias = Literal["quick", "standard", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs that differ in their seed only: one entry of a table, or one point of a figure.
+
+    Attributes:
+        row: Heads a group of entries; the data set, as a rule.
+        column: The entry within it; the method, as a rule.
+        config: What is run, with seed 0, 1, 2, ...
+        seeds: How many, unless somebody asks for more or fewer.
+        published: The printed value of each measure, where there is one.
+    """
+
+    row: str
+    column: str
+    config: RunConfig
+    seeds: int = 10
+    published: Mapping[str, Printed] = field(default_factory=dict)
+
+    def configs(self, seeds: int | None = None) -> list[RunConfig]:
+        """One a seed."""
+        return [replace(self.config, seed=s) for s in range(seeds or self.seeds)]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A cell, its runs, and what was measured on each of them.
+
+    Attributes:
+        cell: What was asked for.
+        runs: Finished ones, by seed.
+        values: For each measure a value a run.
+        departs: What differs from the published setting; empty if nothing does.
+    """
+
+    cell: Cell
+    runs: tuple[Run, ...]
+    values: Mapping[str, Float[np.ndarray, "s"]]
+    departs: str = ""
+
+    def mean(self, measure: str) -> float:
+        """Over seeds."""
+        return float(self.values[measure].mean())
+
+    def deviation(self, measure: str) -> float:
+        """Over seeds; nan for a single one."""
+        values = self.values[measure]
+        return float(values.std(ddof=1)) if len(values) > 1 else math.nan
+
+    def differs(self, measure: str) -> float | None:
+        """From the published value, in standard errors of the difference.
+
+        None if there is none, or it has no spread.
+        The published value's own error counts, of as many restarts as the paper had, and the half
+        unit of its last digit that printing it took away.
+        """
+        printed = self.cell.published.get(measure)
+        if printed is None or math.isnan(printed.std) or len(self.runs) < 2:
+            return None
+        variance = self.deviation(measure) ** 2 / len(self.runs) + printed.error**2
+        return (self.mean(measure) - printed.mean) / math.sqrt(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What came out of a study at one scale.
+
+    Attributes:
+        study: Which.
+        scale: At which.
+        outcomes: The cells that have runs.
+        missing: Why others have none, a sentence each.
+    """
+
+    study: "Study"
+    scale: Scale
+    outcomes: tuple[Outcome, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def rows(self) -> dict[str, dict[str, Outcome]]:
+        """Outcomes by row, then by column."""
+        rows: dict[str, dict[str, Outcome]] = {}
+        for outcome in self.outcomes:
+            rows.setdefault(outcome.cell.row, {})[outcome.cell.column] = outcome
+        return rows
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds, None if what it speaks of was not measured, and the evidence."""
+
+    holds: bool | None
+    evidence: str
+
+    @property
+    def word(self) -> str:
+        """For people."""
+        return {True: "holds", False: "fails", None: "not measured"}[self.holds]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the source says, in our words, and how to tell from the results."""
+
+    text: str
+    check: Callable[[Results], Verdict]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of a study; `draw` gives None if what it needs was not run."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[Results], Figure | None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table or figure of a paper.
+
+    Attributes:
+        name: As on the command line.
+        title: What it is about.
+        source: Paper, table, figure.
+        about: What was done and what is open, in a paragraph or more, separated by empty lines.
+        cells: What is run at a scale; nothing if all is computed on the spot.
+        measures: What the table shows of each cell; keys of `studies.measures.readings`.
+        claims: What the source says.
+        drawings: Its figures.
+    """
+
+    name: str
+    title: str
+    source: str
+    about: str
+    cells: Callable[[Scale], Sequence[Cell]] = lambda scale: ()
+    measures: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+
+    def departures(self, cell: Cell) -> str:
+        """What differs between a cell and the same one at the scale of the paper."""
+        for paper in self.cells("paper"):
+            if (paper.row, paper.column) == (cell.row, cell.column):
+                return departures(cell.config, paper.config)
+        return "no such run in the paper"
+
+
+def departures(config: RunConfig, paper: RunConfig) -> str:
+    """What differs between two configurations, in words.
+
+    Example:
+        >>> from unpick.training import preset
+        >>> departures(replace(preset("synth-lin"), steps=500), preset("synth-lin"))
+        'steps 500 instead of 187200'
+    """
+    ours, theirs = _leaves(to_json(config)), _leaves(to_json(paper))
+    return ", ".join(
+        f"{name} {value} instead of {theirs.get(name, 'none')}"
+        for name, value in ours.items()
+        if value != theirs.get(name) and name not in ("seed", "path")
+    )
+
+
+def _leaves(document: dict[str, Any]) -> dict[str, str]:
+    """The fields that have a value of their own, as text."""
+    leaves: dict[str, str] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            leaves |= {name: value["type"]} | _leaves(value)
+        elif name != "type":
+            many = isinstance(value, list)
+            leaves[name] = " ".join(map(str, value)) if many else f"{value}"
+    return leaves
