@@ -15,6 +15,7 @@ from unpick.studies.eigenfaces import (
     draw,
     faithful,
     find,
+    meaningful,
     ordered,
     telling,
     told,
@@ -22,25 +23,25 @@ from unpick.studies.eigenfaces import (
 )
 from unpick.studies.study import Outcome, Results
 
-NAMES = ("azimuth", "elevation", "lighting")
-DEVIATIONS = (0.95, 0.3, 0.97, 0.1, 0.99, 0.2)  # of six latents
-CARRIED = {3: 0, 5: 1, 1: 2}  # latent: factor, the most precise first
-SCALES = (0.12, 0.08, 0.05)  # of a factor in the image
+NAMES = ("azimuth", "elevation", "lighting", "hair")
+DEVIATIONS = (0.95, 0.3, 0.97, 0.1, 0.4, 0.2)  # of six latents
+CARRIED = {3: 0, 5: 1, 1: 2, 4: 3}  # latent: factor, the most precise first
+SCALES = (0.12, 0.08, 0.06, 0.04)  # of a factor in the image
 
 
 @pytest.fixture
 def patterns():
     """What each factor does to an image of 8x8 pixels; they overlap, so PCA mixes them."""
-    shapes = torch.rand(3, 64, generator=torch.Generator().manual_seed(0))
+    shapes = torch.rand(4, 64, generator=torch.Generator().manual_seed(0))
     return shapes / shapes.norm(dim=1, keepdim=True) * torch.tensor(SCALES)[:, None] * 8
 
 
 @pytest.fixture
 def planted(monkeypatch, tmp_path, patterns):
     """Results of a linear model on linear images: makes them for latents turned by an angle."""
-    levels = tuple(np.linspace(-1, 1, 14).tolist())
+    levels = tuple(np.linspace(-1, 1, 8).tolist())
     factors = tuple(Factor(name, levels) for name in NAMES)
-    values = torch.cartesian_prod(*3 * [torch.tensor(levels)])
+    values = torch.cartesian_prod(*4 * [torch.tensor(levels)])
     images = (0.5 + values @ patterns / 3).reshape(-1, 1, 8, 8)
     dataset = Dataset("heads", Dense(images), factors)
     monkeypatch.setattr(Heads, "load", lambda self: dataset)
@@ -51,7 +52,7 @@ def planted(monkeypatch, tmp_path, patterns):
     def make(turn=0.0, reach=1.0, deviations=DEVIATIONS):
         config = ModelConfig(6, "diagonal", "gaussian", MLP((), "tanh", (), "tanh"))
         model = Autoencoder(config, (1, 8, 8), [0])
-        rotation = torch.eye(3)
+        rotation = torch.eye(4)
         rotation[:2, :2] = torch.tensor(
             [[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]]
         )
@@ -76,21 +77,23 @@ def planted(monkeypatch, tmp_path, patterns):
 def test_latents_come_in_the_order_of_their_deviation(planted, patterns):
     found = find(planted().outcomes[0].runs[0])
     assert found.deviation == pytest.approx(sorted(DEVIATIONS))
-    assert found.effect[:3] == pytest.approx((patterns / 3).square().sum(1).numpy(), rel=1e-4)
-    assert found.effect[3:] == pytest.approx(0)
+    # The squared error bends by twice the squared length of a column.
+    assert found.effect[:4] == pytest.approx(2 * (patterns / 3).square().sum(1).numpy(), rel=1e-4)
+    assert found.effect[4:] == pytest.approx(0)
+    assert found.active.tolist() == 4 * [True] + 2 * [False]
     # The mean code of 300 images is near 0, and each axis carries its own factor.
     image = found.nonlinear.images[1, -1].flatten()
     middle = found.nonlinear.images[1, 2].flatten()
     assert image - middle == pytest.approx(2.5 * patterns[1] / 3, abs=1e-5)
     assert middle == pytest.approx(torch.full((64,), 0.5), abs=0.02)
-    assert found.nonlinear.parts.argmax(0).tolist() == [0, 1, 2]
-    assert np.diag(found.nonlinear.parts[:3]).min() > 0.95
-    assert found.nonlinear.parts[3:].max() < 0.1
+    assert found.nonlinear.parts.argmax(0).tolist() == [0, 1, 2, 3]
+    assert np.diag(found.nonlinear.parts[:4]).min() > 0.95
+    assert found.nonlinear.parts[4:].max() < 0.1
 
 
 def test_ordinary_axes_are_those_of_the_covariance(planted, patterns):
     found = find(planted().outcomes[0].runs[0])
-    x = Heads().load().observe(torch.arange(14**3)).flatten(1).double()
+    x = Heads().load().observe(torch.arange(8**4)).flatten(1).double()
     variances, axes = torch.linalg.eigh(torch.cov(x.T))
     expected = 2.5 * variances[-1].sqrt() * axes[:, -1]
     moved = (found.ordinary.images[0, -1] - found.ordinary.images[0, 2]).flatten()
@@ -99,7 +102,9 @@ def test_ordinary_axes_are_those_of_the_covariance(planted, patterns):
 
 
 def test_axes_with_a_meaning_are_told_from_turned_ones(planted):
-    assert telling(planted()).holds
+    straight = planted()
+    assert telling(straight).holds
+    assert meaningful(straight).evidence.startswith("4 of 5 against ")
     turned = telling(planted(turn=math.pi / 4))
     assert not turned.holds
     assert "lighting 1.00 against 0." in turned.evidence  # it alone was not turned
@@ -114,7 +119,7 @@ def test_traversals_within_the_data_and_beyond(planted):
 
 def test_order_of_deviation_and_effect(planted):
     assert ordered(planted()).holds
-    assert not ordered(planted(deviations=(0.95, 0.1, 0.97, 0.3, 0.99, 0.2))).holds
+    assert not ordered(planted(deviations=(0.95, 0.1, 0.97, 0.4, 0.3, 0.2))).holds
 
 
 def test_without_runs_nothing_is_claimed():

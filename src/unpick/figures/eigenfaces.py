@@ -34,7 +34,13 @@ def eigenfaces(
         room = torch.nn.functional.pad(images, (0, GAP, 0, GAP), value=1.0)
         tiled = room.permute(0, 3, 1, 4, 2).flatten(2, 3).flatten(0, 1)  # (rows h, columns w, c)
         picture = tiled[:-GAP, :-GAP].clamp(0, 1).numpy()
-        axes.imshow(picture[..., 0] if channels == 1 else picture, cmap="gray", vmin=0, vmax=1)
+        axes.imshow(
+            picture[..., 0] if channels == 1 else picture,
+            cmap="gray",
+            vmin=0,
+            vmax=1,
+            interpolation="none",  # the file holds the pixels as they are
+        )
         across, down = np.arange(columns) * (width + GAP), np.arange(rows) * (height + GAP)
         axes.set_xticks(across + width / 2, [f"{step:+g}" if step else "mean" for step in steps])
         axes.set_yticks(down + height / 2, labels)

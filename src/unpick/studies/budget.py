@@ -30,8 +30,8 @@ from unpick.studies.study import Claim, Drawing, Study
 STUDY = Study(
     name="budget",
     title="The KL as a budget of precision",
-    source="Rolinek et al. 2019, section 4; Zietlow 2022, sections 3.2.4 and 3.2.5, figures 2.4 "
-    "and 3.1 to 3.3",
+    source="Rolinek et al. (2019), section 4; Zietlow (2022), sections 3.2.4 and 3.2.5, figures "
+    "2.4 and 3.1 to 3.3",
     about="Why a VAE turns its latent space: noise on the latents costs reconstruction, precision "
     "costs KL, and with a diagonal posterior the same KL buys most where the decoder's columns "
     "are orthogonal. Nothing is trained; every claim is checked by a search, by quadrature or by "

@@ -26,6 +26,7 @@ NAMES: dict[Method, str] = {
     "untrained": "untrained",
 }
 POSTERIORS: dict[Method, Family] = {"ae": "delta", "beta-vae-sigma": "full"}
+EPOCH = 437  # steps over the training part of MNIST
 CLOUDS: tuple[Data, ...] = ("synth-lin", "synth-nonlin")
 NETWORK = SynthNonlin(data_seed=3)  # the draw that fits table 3.2, see `thesis-3.3-open`
 PRINTED = {"sprites": "dsprites"}  # our look-alike stands for it
@@ -81,10 +82,14 @@ def paper(data: Data) -> RunConfig:
 
 
 def standard(data: Data) -> RunConfig:
-    """Point clouds as published; digits with fewer epochs; sprites smaller in every respect."""
+    """Point clouds as published; digits in fewer epochs, with Adam; sprites smaller altogether.
+
+    In so few epochs Adagrad leaves the latent space of the digits where it began (DtO 1.88 after
+    12 000 steps, chance 1.91); Adam has turned it some way.
+    """
     config = paper(data)
     if data in ("mnist", "fmnist"):
-        return replace(config, steps=30 * EPOCH)
+        return replace(config, optimiser=Adam(1e-3), steps=25 * EPOCH)
     if data == "sprites":
         network = MLP((256, 256), "relu", (256, 256, 256), "tanh")
         return replace(
@@ -107,5 +112,4 @@ def quick(data: Data) -> RunConfig:
     return replace(config, steps=config.steps // 6)
 
 
-EPOCH = 437  # steps over the training part of MNIST
 SIZED = {"quick": quick, "standard": standard, "paper": paper}

@@ -204,7 +204,7 @@ CAPTIONS = {
 STUDY = Study(
     name="surfaces",
     title="What two latents span: PCA, autoencoder, VAE",
-    source="Zietlow 2022, figures 2.1 to 2.3",
+    source="Zietlow (2022), figures 2.1 to 2.3",
     about=f"Five models with two latents on one cloud of points in space: a strip bent over "
     f"{BENT.degrees:g} degrees of a cylinder, with noise of deviation {BENT.noise:g}. PCA has a "
     f"closed form; the others are trained for 20 000 steps, the VAEs with beta 0.02 on the "
