@@ -11,16 +11,14 @@ from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.runs import Run
 from unpick.studies.eigenfaces import (
     STUDY,
-    astray,
     draw,
     faithful,
-    find,
     meaningful,
     ordered,
     telling,
     told,
-    traversal,
 )
+from unpick.studies.faces import astray, find, traversal
 from unpick.studies.study import Outcome, Results
 
 NAMES = ("azimuth", "elevation", "lighting", "hair")

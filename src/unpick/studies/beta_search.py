@@ -14,18 +14,17 @@ from unpick.studies.study import Cell, Claim, Drawing, Outcome, Results, Scale, 
 
 COLLAPSED = 0.95  # a mean posterior variance from which a latent counts as lost
 FACTORS: Mapping[Data, int] = {"synth-lin": 2, "synth-nonlin": 2, "sprites": 5}
-# Decades of beta about which the search is made, three or two values each.
 GRID: Mapping[Data, tuple[float, ...]] = {
     "synth-lin": tuple(10 ** (k / 3) for k in range(-18, 2)),
     "synth-nonlin": tuple(10 ** (k / 3) for k in range(-15, 0)),
-    "sprites": tuple(2.0**k for k in range(-5, 6)),
+    "sprites": (1 / 16, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0),
 }
 
 
 def cells(scale: Scale) -> Sequence[Cell]:
     """A range of betas on each data set; sprites not at `quick`."""
-    entries = []
-    for data, grid in GRID.items():
+    entries: list[Cell] = []
+    for data in GRID:
         if data == "sprites" and scale == "quick":
             continue
         config = setting(data, "beta-vae", scale)
@@ -34,7 +33,9 @@ def cells(scale: Scale) -> Sequence[Cell]:
         seeds = {"quick": 3, "standard": 3 if data == "sprites" else 5, "paper": 10}[scale]
         entries += [
             Cell(data, f"beta {beta:.2g}", replace(config, objective=BetaVAE(beta)), seeds)
-            for beta in grid
+            for beta in (
+                4 * b if scale == "paper" and data == "sprites" else b for b in GRID[data]
+            )
         ]
     return entries
 
