@@ -47,9 +47,12 @@ def study(arguments: Arguments) -> None:
 
     from unpick.report import show_results
     from unpick.runs import keep_memory
-    from unpick.studies import STUDIES, run
+    from unpick.studies import SCALES, STUDIES, run
 
     chosen = pick(STUDIES, name, "study")
+    scales = [scale for scale in SCALES if chosen.cells(scale)]
+    if scales and options.scale not in scales:
+        fail(f"{name} has nothing to run at scale {options.scale}; it has {' and '.join(scales)}")
     keep_memory()
     with Console(stderr=True).status("", speed=0.5) as status:
         status.stop()

@@ -164,7 +164,7 @@ class Study:
         for paper in self.cells("paper"):
             if (paper.row, paper.column) == (cell.row, cell.column):
                 return departures(cell.config, paper.config)
-        return "no such run in the paper"
+        return "the paper gives no setting"
 
 
 def departures(config: RunConfig, paper: RunConfig) -> str:

@@ -35,10 +35,14 @@ def cells(scale: Scale) -> Sequence[Cell]:
         return entries
     printed = published("thesis-3.3", "synth-nonlin", "beta-vae")
     bent = setting("synth-nonlin", "beta-vae", scale)
+    if scale == "standard":
+        bent = replace(bent, steps=bent.steps // 6)
     for draw in range(DRAWS):
-        config = replace(bent, data=SynthNonlin(data_seed=draw), steps=bent.steps // 6)
+        config = replace(bent, data=SynthNonlin(data_seed=draw))
         entries.append(Cell("synth-nonlin", f"draw {draw}", config, 5, printed))
-    digits = replace(preset("mnist"), steps=30 * EPOCH)
+    digits = preset("mnist")
+    if scale == "standard":
+        digits = replace(digits, steps=30 * EPOCH)
     printed = published("thesis-3.3", "mnist", "vae")
     likelihoods: dict[str, Likelihood] = {"Bernoulli": "bernoulli", "squared error": "gaussian"}
     for name, likelihood in likelihoods.items():
