@@ -17,6 +17,7 @@ from rich.console import Console
 
 from unpick import studies
 from unpick.cli.report import report
+from unpick.data import MNIST
 from unpick.report.markdown import write_markdown
 from unpick.report.page import Link, Table, write_page
 from unpick.report.site import write_site
@@ -127,8 +128,8 @@ def test_numbers_stand_in_their_columns(tmp_path):
     table = study_table(results)
     assert table.columns == (
         *("", "DtO", "chance", "published", "in SE", "DS", "published", "in SE"),
-        *("seeds", "scale"),
     )
+    assert table.caption.startswith("Scale quick: mean ± standard deviation over 3 seeds.")
     heads = [row[0] for row in table.rows if not any(map(str, row[1:]))]
     assert heads == ["line & <co>", "other"]
     first, second, third, last = [
@@ -136,12 +137,29 @@ def test_numbers_stand_in_their_columns(tmp_path):
     ]
     # ours 0.2 +- 0.1 of 3 seeds, published 0.77 +- 0.11 of 10, printed to 0.01
     differs = (0.2 - 0.77) / np.sqrt(0.1**2 / 3 + 0.11**2 / 10 + 0.01**2 / 12)
-    assert first[:5] == ("A", "0.20 ± 0.10", "0.31", "0.77 ± 0.11", f"{differs:+.1f}")
+    assert first[:5] == ("A (1)", "0.20 ± 0.10", "0.31", "0.77 ± 0.11", f"{differs:+.1f}")
     assert first[5:8] == ("10.00 ± 0.00", "0.66 ± 0.10", f"+{first[7][1:]}")
-    assert second == ("B", "1.20 ± 0.10", "0.31", *[""] * 5, "3", "quick (1)")
+    assert second == ("B (1)", "1.20 ± 0.10", "0.31", *[""] * 5)
     assert third[1] == "2.20 ± 0.10"
-    assert last[-1] == "as published"
-    assert table.footnotes == ("(1) steps 100 instead of 187200",)
+    assert last[0] == "nothing learned"
+    assert table.footnotes == (
+        "(1) steps 100 instead of 187200",
+        "without a mark: as published",
+    )
+
+
+def test_numbers_of_seeds_have_a_column_where_they_differ(tmp_path):
+    """And a value that only some seeds have says how many."""
+    results = planted(tmp_path)
+    one, two, *rest = results.outcomes
+    fewer = replace(one, runs=one.runs[:2], values={"DtO": np.array([0.1, 0.2])})
+    values = {"DtO": np.array([0.1, np.nan, 0.3]), "DS": np.full(3, np.nan)}
+    table = study_table(replace(results, outcomes=(fewer, replace(two, values=values), *rest)))
+    assert table.columns[-1] == "seeds"
+    rows = [tuple(map(str, row)) for row in table.rows]
+    assert [row[-1] for row in rows] == ["", "2", "3", "", "3", "3"]
+    assert rows[2][1] == "0.20 ± 0.14 (2 of 3 seeds)"
+    assert rows[2][table.columns.index("DS")] == "\N{EN DASH}"
 
 
 def test_published_values_never_stand_as_ours(tmp_path):
@@ -149,10 +167,8 @@ def test_published_values_never_stand_as_ours(tmp_path):
     results = planted(tmp_path, lacks_ds=("A", "B"))
     table = study_table(results)
     ours, beside = table.columns.index("DS"), table.columns.index("DS") + 1
-    rows = {str(row[0]): row for row in table.rows if any(map(str, row[1:]))}
-    assert rows["A"][ours] == ""
-    assert rows["A"][beside] == "0.66 ± 0.10"
-    assert rows["A"][beside + 1] == ""
+    row = table.rows[1]
+    assert row[ours : beside + 1] == ("", "0.66 ± 0.10")
     for row in table.rows:
         for name, cell in zip(table.columns, row, strict=True):
             assert ("0.66" in str(cell) or "0.77" in str(cell)) <= (name == "published")
@@ -165,9 +181,10 @@ def test_formats_follow_the_measure(tmp_path):
     run = Run(tmp_path / "x", BASE, {"seconds": 1.0})
     values = {"settled": np.array([98.44]), "Delta_KL": np.array([0.0123]), "DtO": np.array([0.5])}
     table = study_table(Results(study, "paper", (Outcome(cell, (run,), values),)))
-    assert table.columns == ("", "settled", "published", "Delta_KL", "DtO", "seeds", "scale")
+    assert table.columns == ("", "settled", "published", "Delta_KL", "DtO")
     shown = tuple(map(str, table.rows[1]))
-    assert shown == ("c", "98.4 %", "97.8 %", "0.0123", "0.50", "1", "as published")
+    assert shown == ("c", "98.4 %", "97.8 %", "0.0123", "0.50")
+    assert table.caption.startswith("Scale paper: one seed.")
 
 
 def test_the_site_leads_from_every_number_to_its_runs(tmp_path):
@@ -190,7 +207,7 @@ def test_the_site_leads_from_every_number_to_its_runs(tmp_path):
     assert "&#34;torch&#34;: &#34;8&#34;" in text  # the environment
     readings = [row for row in page.rows if len(row) == 5 and row[0] in "012"]
     assert ["1", "0.2", "0.31", "10", "60"] in readings
-    assert command(results) == "unpick study toy --scale quick --seeds 3"
+    assert command(results) == "unpick study toy --scale quick"
     assert command(results) in text
     assert "Second &lt;i&gt; <code>code</code>." in text
     assert "line &amp; &lt;co&gt;" in text
@@ -203,13 +220,46 @@ def test_the_index_counts(tmp_path):
     index = write_site([*both, Results(computed, "quick")], tmp_path)
     rows = [row for row in Page(index).rows if row[0] != "scale"]
     assert rows == [
-        ["quick", "1", "1", "1", "12", "12 min"],
-        ["standard", "1", "1", "1", "8", "8 min"],
-        ["quick", "1", "0", "0", "none needed", ""],
+        ["quick", "1", "1", "1", "12 min"],
+        ["standard", "1", "1", "1", "8 min"],
+        ["quick", "1", "0", "0", "none"],
     ]
     text = index.read_text()
     assert text.index("Nobody (1900)<") < text.index("toy: A toy") < text.index("Somebody (1950)<")
     assert "sum-quick.html" in Page(index).links
+
+
+def test_a_site_is_the_same_bytes_twice(tmp_path):
+    for name in ("one", "two"):
+        write_site([planted(tmp_path / "runs")], tmp_path / name)
+    files = [f.relative_to(tmp_path / "one") for f in (tmp_path / "one").rglob("*.*")]
+    assert len(files) == 4
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_damaged_environments_cost_nothing_else(tmp_path):
+    results = planted(tmp_path / "runs")
+    for k, content in enumerate((b"{", b"\xff", b"null")):
+        (results.outcomes[k].runs[0].path / "environment.json").write_bytes(content)
+    write_site([results], tmp_path)
+    text = (tmp_path / "toy-quick.html").read_text()
+    assert text.count("&#34;environment.json&#34;: &#34;cannot be read&#34;") == 3
+    markdown = write_markdown(results, tmp_path).read_text()
+    assert "- unpick 9.9\n- torch 8\n- environment.json cannot be read" in markdown
+
+
+def test_runs_are_told_without_places_of_this_machine(tmp_path):
+    """And a seed without a value has none."""
+    results = planted(tmp_path / "runs")
+    first, *rest = results.outcomes
+    config = replace(first.runs[0].config, data=MNIST(path="/home/somebody/mnist"))
+    runs = (replace(first.runs[0], config=config), *first.runs[1:])
+    first = replace(first, runs=runs, values={"DtO": np.array([0.125, np.nan, 0.5])})
+    write_site([replace(results, outcomes=(first, *rest))], tmp_path)
+    assert "somebody" not in (tmp_path / "toy-quick.html").read_text()
+    rows = Page(tmp_path / "toy-quick.html").rows
+    assert rows[rows.index(["seed", "DtO", "seconds"]) + 2] == ["1", "\N{EN DASH}", "60"]
 
 
 def test_a_figure_that_fails_costs_only_itself(tmp_path):
@@ -247,6 +297,8 @@ def test_what_is_missing_is_told(tmp_path):
     markdown = write_markdown(part, tmp_path).read_text()
     assert "No runs of other, A; other, nothing learned." in markdown
     assert "/x" not in markdown  # a path of this machine
+    diverged = replace(whole, missing=("other, A, seed 2: left out.",))
+    assert "- other, A, seed 2: left out." in write_markdown(diverged, tmp_path).read_text()
     assert "No runs" not in printed(whole)
 
 
@@ -263,11 +315,11 @@ def test_the_terminal_shows_table_and_verdicts(tmp_path):
     assert any(re.match(r"^ *nothing learned +3\.20", line) for line in lines)
     assert "over 3 seeds" in " ".join(shown.split())
     assert "(1) size 32 instead of 64" in shown
-    assert "(no number) as published" in shown
+    assert "without a mark: as published" in shown
     assert "holds a < b\n  0.1 < 0.2 [bold]" in shown  # markup is text
     assert "fails c" in shown
     assert "not measured d" in shown
-    assert "unpick study toy --scale quick --seeds 3" in shown
+    assert shown.endswith("again: unpick study toy --scale quick\n")
 
 
 def test_a_narrow_terminal_gets_a_table_a_measure(tmp_path):
@@ -278,6 +330,7 @@ def test_a_narrow_terminal_gets_a_table_a_measure(tmp_path):
     distance, score = shown.split("10.00 ± 0.00")
     assert "1.20 ± 0.10" in distance
     assert not re.search(r"^ *B \(", score, re.M)  # it has no DS
+    assert shown.count("(1) steps 100 instead of 187200") == 1
 
 
 def test_verdicts_have_words_and_marks(tmp_path):
@@ -298,7 +351,7 @@ def test_markdown_is_the_same_twice_and_traces_every_number(tmp_path):
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
     text = (tmp_path / "one" / "toy.md").read_text()
-    assert "| A | 0.20 ± 0.10 | 0.31 | 0.77 ± 0.11 |" in text
+    assert "| A (1) | 0.20 ± 0.10 | 0.31 | 0.77 ± 0.11 |" in text
     assert "![Dots](figures/toy-dots.svg)" in text
     assert "- **fails**: c" in text
     assert "unpick 9.9" in text
@@ -329,13 +382,10 @@ def test_scales_without_runs_of_their_own_are_left_out(tmp_path):
 
 
 def test_the_command_names_seeds_only_where_it_must(tmp_path):
-    results = planted(tmp_path)
-    own = [
-        replace(o, cell=replace(o.cell, seeds=3 - k)) for k, o in enumerate(results.outcomes[:2])
-    ]
-    fewer = replace(own[1], runs=own[1].runs[:2])
-    assert command(replace(results, outcomes=(own[0], fewer))).endswith("--scale quick")
-    assert command(replace(results, outcomes=(own[0], own[1]))).endswith("--seeds 3")
+    usual, four = planted(tmp_path), planted(tmp_path, seeds=4)
+    mixed = replace(usual, outcomes=(*four.outcomes[:1], *usual.outcomes[1:]))
+    assert command(usual) == command(mixed) == "unpick study toy --scale quick"
+    assert command(four) == "unpick study toy --scale quick --seeds 4"
     assert command(Results(STUDY, "paper")) == "unpick study toy --scale paper"
 
 
@@ -364,14 +414,20 @@ def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     assert document["cells"][0]["departs"] == "steps 0 instead of 2"
 
 
-def test_a_report_without_runs_says_so(tmp_path, monkeypatch, capsys):
-    """Studies that are computed on the spot are shown all the same."""
+def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     computed = Study("sum", "Sums", "Somebody (1950), 3", "", claims=CLAIMS[:1])
     monkeypatch.setattr(studies, "STUDIES", {"sum": computed, "toy": STUDY}, raising=False)
+    with pytest.raises(SystemExit) as stop:
+        report([])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.count("no finished runs of a study in runs") == 1
+    found = planted(Path("runs"))
+    monkeypatch.setattr(
+        studies, "collect", lambda study, scale, root, tell: replace(found, scale=scale)
+    )
     report([])
-    assert "no finished runs" in capsys.readouterr().err
-    assert Page(Path("report/index.html")).links == ["sum-quick.html"]
+    assert Page(Path("report/index.html")).links == ["sum-quick.html", "toy-quick.html"]
 
 
 def test_the_verb_imports_nothing_heavy():

@@ -49,7 +49,9 @@ def outcome(row="r", column="c", config=CONFIG, printed=None, **values):
 
 
 def results(*outcomes, study=thesis_3_3.STUDY):
-    return Results(study, "standard", outcomes)
+    """Of a study that asks for nothing else."""
+    whole = replace(study, cells=lambda _: [each.cell for each in outcomes])
+    return Results(whole, "standard", outcomes)
 
 
 def tiny(cells):
@@ -162,7 +164,7 @@ def test_every_study_can_be_asked_at_every_scale(study, scale):
     cells = study.cells(scale)
     assert len({(cell.row, cell.column) for cell in cells}) == len(cells)
     if scale == "paper":
-        assert not any(study.departures(cell) for cell in cells)
+        assert all(study.departures(cell) == cell.note for cell in cells)
     empty = Results(study, scale)
     if cells:  # nothing was run, so nothing that needs a run can have failed
         assert all(claim.check(empty).holds is not False for claim in study.claims)
@@ -183,6 +185,47 @@ def test_published_numbers():
     assert published("thesis-3.3", "mnist", "beta-vae") == {}
     with pytest.raises(ValueError, match="there are thesis"):
         published("thesis-9.9", "a", "b")
+
+
+def test_what_is_said_of_every_data_set_needs_every_data_set():
+    own = outcome("x", "VAE", DtO=[0.1], chance=[0.5])
+    other = outcome("x", "AE", DtO=[0.4], chance=[0.5])
+    part = Results(thesis_3_3.STUDY, "standard", (own, other))
+    assert thesis_3_3.aligned(part).holds is None
+    worse = Results(thesis_3_3.STUDY, "standard", (replace(own, values=other.values), other))
+    assert thesis_3_3.aligned(worse).holds is False
+
+
+def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
+    wild = replace(CONFIG, optimiser=Adam(1e30), steps=30)
+    study = tiny([Cell("wild", "b", wild, 1), Cell("a", "b", replace(CONFIG, steps=1), 1)])
+    found = run(study, "quick", tmp_path, progress=False)
+    assert [o.cell.row for o in found.outcomes] == ["a"]
+    assert "wild, b, seed 0" in found.missing[0]
+
+
+def test_a_damaged_log_costs_its_run_only(tmp_path):
+    study = tiny([Cell("a", "b", CONFIG, 2)])
+    make(study.cells("quick")[0].configs(), tmp_path, progress=False)
+    (folder(CONFIG, tmp_path) / "latents.jsonl").write_text("{")
+    found = collect(study, "quick", tmp_path)
+    assert [each.config.seed for each in found.outcomes[0].runs] == [1]
+    assert "latents.jsonl cannot be read" in found.missing[0]
+
+
+def test_a_value_that_one_seed_lacks_is_not_counted():
+    own = outcome(DtO=[0.1, math.nan, 0.3], printed={"DtO": Printed(0.2, 0.0)})
+    assert own.mean("DtO") == pytest.approx(0.2)
+    assert own.deviation("DtO") == pytest.approx(math.sqrt(0.02))
+    assert own.differs("DtO") == pytest.approx(0)
+    assert own.count("DtO") == 2
+
+
+def test_restarts_are_runs_of_their_own():
+    cells = [c for c in thesis_3_3.cells("standard") if c.row == thesis_3_3.RESTARTS]
+    seeds = [{config.seed for config in cell.configs()} for cell in cells]
+    assert not seeds[0] & seeds[1]
+    assert not seeds[1] & seeds[2]
 
 
 def test_verdicts_of_table_3_3():
@@ -206,7 +249,7 @@ def test_restarts_correlate_or_do_not():
     dto = np.linspace(0.5, 1.5, 9)
     for slope, holds in ((-0.5, True), (0.5, False)):
         noise = 0.05 * np.sin(7 * np.arange(9.0))
-        own = outcome(thesis_3_3.RESTARTS, "10 epochs", DtO=dto, DS=slope * dto + noise)
+        own = outcome(thesis_3_3.RESTARTS, "a fifth", DtO=dto, DS=slope * dto + noise)
         assert thesis_3_3.correlated(results(own)).holds is holds
         assert thesis_3_3.draw_restarts(results(own)) is not None
 
@@ -268,6 +311,10 @@ def test_the_rule_for_beta_on_a_planted_search():
     assert beta_search.draw(found) is not None
     late = results(*[o for o in outcomes if o.mean("DS") > 0.9], study=beta_search.STUDY)
     assert [c.check(late).holds for c in beta_search.STUDY.claims] == [False, True, False]
+    early = results(*[o for o in outcomes if o.mean("active") < 2], study=beta_search.STUDY)
+    assert not beta_search.rule_works(early).holds  # it has nowhere to come from
+    ragged = replace(outcomes[0], values={n: v[:1] for n, v in outcomes[0].values.items()})
+    assert beta_search.draw(results(ragged, *outcomes[1:], study=beta_search.STUDY)) is not None
 
 
 def test_linear_thresholds_are_where_the_closed_form_loses_latents():

@@ -74,7 +74,8 @@ def measure(arguments: Arguments) -> None:
             show(score_table(cards[str(run.path)], names), console)
     if parsed.options.json:
         kept = {str(run.path): notation.loads((run.path / FILE).read_text()) for run in runs}
-        write(notation.dumps(kept, indent=1))
+        flat = {path: {**each["stamp"], **each["values"]} for path, each in kept.items()}
+        write(notation.dumps(flat, indent=1))
     elif len(runs) > 1:
         _summary(runs, [*datasets.values()], cards, console)
 

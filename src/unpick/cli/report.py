@@ -1,6 +1,5 @@
 """`unpick report`."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,22 +34,19 @@ def report(arguments: Arguments) -> None:
     found: list[Results] = []
     with Console(stderr=True).status("looking for runs") as status:
         for study in STUDIES.values():
-            if not study.cells("quick"):
+            if not any(study.cells(scale) for scale in SCALES):
                 found.append(Results(study, "quick"))
                 continue
             scales = [collect(study, scale, options.runs, tell=status.update) for scale in SCALES]
             found += distinct(scales)
-        hint = f"no finished runs of a study in {options.runs}; first `unpick study NAME`"
-        if not found:
-            fail(hint)
+        if not any(results.outcomes for results in found):
+            fail(f"no finished runs of a study in {options.runs}; first `unpick study NAME`")
         status.update("writing pages")
         page = write_site(found, options.report)
         if options.markdown is not None:
             for results in {each.study.name: each for each in found}.values():
                 status.update(f"writing {results.study.name}.md")
                 write_markdown(results, options.markdown)
-    if not any(results.outcomes for results in found):
-        write(hint, sys.stderr)
     write(f"report: {page}")
     if options.markdown is not None:
         write(f"Markdown: {options.markdown}")

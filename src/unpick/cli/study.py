@@ -36,11 +36,11 @@ class StudyOptions:
 
 def study(arguments: Arguments) -> None:
     """Print a paper's table again: train what is missing, measure, compare, judge its claims."""
-    if not arguments or arguments[0].startswith("-"):
+    if {"-h", "--help"} & {*arguments}:
         write(STUDY_HELP)
-        if {"-h", "--help"} & {*arguments}:
-            return
-        fail("study: which one? `unpick studies` lists them")
+        return
+    if not arguments or arguments[0].startswith("-"):
+        fail("the study comes first: unpick study NAME ...; `unpick studies` lists them")
     name, rest = arguments[0], arguments[1:]
     options = parse(StudyOptions, rest, f"unpick study {name}")
     from rich.console import Console
@@ -101,8 +101,8 @@ def studies(arguments: Arguments) -> None:
             if whole:
                 rows.append((f"  {scale}", cost(each, scale), f"{done} of {whole}", ""))
     caption = (
-        "Time on two cores: measured, or with ~ estimated from what was measured at another "
-        "scale. Runs: finished ones in the folder of runs. `unpick study NAME --scale SCALE`"
+        "Time: of training on two cores, from the measured speed of each network. Runs: finished "
+        "ones in the folder of runs. `unpick study NAME --scale SCALE`"
     )
     show(Table(caption, ("study", "time", "runs", "source"), tuple(rows)), Console())
 
@@ -114,9 +114,10 @@ difference in standard errors; then each claim of the source with its verdict. I
 any moment; the same command goes on. `unpick studies` lists the names, `unpick report` makes pages
 with the figures of all that was run.
 
-  --scale S    quick (minutes on two cores), standard (an hour or so) or paper (as published)
-  --seeds N    of each entry, instead of as many as the study says
-  --jobs N     worker processes (one a core)
+  --scale S    quick (minutes on two cores; the default), standard (an hour or so) or paper (as
+               published)
+  --seeds N    of each entry; 0, the default, is as many as the study says
+  --jobs N     worker processes; 0, the default, is one a core
   --runs DIR   the folder of run folders (runs)
 
   unpick study thesis-3.3

@@ -10,14 +10,14 @@ from unpick.report.page import Note, Table
 from unpick.report.study import (
     claim_notes,
     command,
-    duration,
     environments,
-    not_run,
+    missing,
     seconds,
     study_table,
 )
 from unpick.runs.disk import write
 from unpick.studies import Outcome, Results
+from unpick.studies.costs import duration
 
 
 def write_markdown(results: Results, folder: Path) -> Path:
@@ -31,15 +31,15 @@ def write_markdown(results: Results, folder: Path) -> Path:
     parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
     parts += [plain(text) for text in study.about.split("\n\n") if text.strip()]
     if claims:
-        parts += ["## What the source says", "\n".join(_item(note) for note in claims)]
+        parts += ["## Claims", "\n".join(_item(note) for note in claims)]
     if results.outcomes and study.measures:
         parts += ["## Ours and published", *_table(study_table(results))]
     if pictures or problems:
         parts += ["## Figures", *[_item(note) for note in problems]]
     for picture in pictures:
         parts += [f"![{plain(picture.title)}]({picture.file})", plain(picture.caption)]
-    if absent := not_run(results):
-        parts += ["## Missing", plain(absent)]
+    if absent := _missing(results):
+        parts += ["## Missing", "\n".join(f"- {plain(text)}" for text in absent)]
     parts += ["## Where this comes from", f"    {command(results)}", _provenance(results)]
     page = folder / f"{study.name}.md"
     write(page, ("\n\n".join(parts) + "\n").encode())
@@ -71,9 +71,20 @@ def _table(table: Table) -> list[str]:
     return [part for part in (plain(table.caption), drawn, footnotes) if part]
 
 
+def _missing(results: Results) -> list[str]:
+    """What is not here, but for sentences that name a place on this machine."""
+    return [
+        text
+        for text in missing(results)
+        if not any(Path(word).is_absolute() for word in text.split())
+    ]
+
+
 def _provenance(results: Results) -> str:
     made = environments(results)
-    lines = [f"{name} {made[name]}" for name in ("unpick", "torch") if name in made]
+    lines = [
+        f"{name} {made[name]}" for name in ("unpick", "torch", "environment.json") if name in made
+    ]
     lines += [f"cores: {made['cores']}"] if "cores" in made else []
     if results.outcomes:
         seeds = sorted({len(outcome.runs) for outcome in results.outcomes})
@@ -94,7 +105,7 @@ def _document(results: Results, claims: list[Note]) -> dict[str, Any]:
         "command": command(results),
         "made with": environments(results),
         "claims": [{"claim": n.title, "verdict": n.word, "evidence": n.text} for n in claims],
-        "missing": not_run(results),
+        "missing": _missing(results),
         "cells": [_cell(outcome) for outcome in results.outcomes],
     }
 

@@ -1,23 +1,25 @@
 """Studies as a static site: a page for each at each scale, and an index."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from unpick.report.drawings import draw_all
 from unpick.report.page import Folded, Link, Note, Section, Table, write_page
 from unpick.report.study import (
+    NONE,
     anchor,
     claim_notes,
     command,
-    duration,
     environment_of,
     missing,
     seconds,
     study_table,
 )
 from unpick.studies import Outcome, Results
-from unpick.training.config import dumps
+from unpick.studies.costs import duration
+from unpick.training.config import RunConfig, to_json
 
 WORDS = ("holds", "fails", "not measured")
 
@@ -36,7 +38,7 @@ def write_site(all_results: Sequence[Results], folder: Path) -> Path:
         study = results.study
         studies = sources.setdefault(study.source.split(",")[0], {})
         studies.setdefault(f"{study.name}: {study.title}", []).append(_line(results, notes))
-    columns = ("scale", "claims hold", "fail", "not measured", "runs", "training")
+    columns = ("scale", "claims hold", "fail", "not measured", "training")
     sections = []
     for source, studies in sources.items():
         sections.append(Section(source))
@@ -49,13 +51,11 @@ def write_site(all_results: Sequence[Results], folder: Path) -> Path:
 
 def _line(results: Results, claims: Sequence[Note]) -> tuple[str | Link, ...]:
     """What the index tells about a study at one scale."""
-    runs = sum(len(outcome.runs) for outcome in results.outcomes)
     words = [note.word for note in claims]
     return (
         Link(results.scale, page_name(results)),
         *[str(words.count(word)) for word in WORDS],
-        str(runs) if runs else "none needed",
-        duration(seconds(results)) if runs else "",
+        duration(seconds(results)) if results.outcomes else "none",
     )
 
 
@@ -72,14 +72,14 @@ def page_name(results: Results) -> str:
 
 
 def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
-    """One page: what the source says, the table, the figures, then the runs of every number."""
+    """One page: the claims, the table, the figures, then the runs of every number."""
     study = results.study
     pictures, problems = draw_all(results, folder, f"{study.name}-{results.scale}")
     lead = [Note(f"{study.source}. Scale: {results.scale}.")]
     lead += [Note(" ".join(text.split())) for text in study.about.split("\n\n") if text.strip()]
     sections = []
     if claims:
-        sections.append(Section("What the source says", notes=claims))
+        sections.append(Section("Claims", notes=claims))
     if results.outcomes and study.measures:
         sections.append(Section("Ours and published", tables=[study_table(results)]))
     if pictures or problems:
@@ -111,13 +111,12 @@ def _runs(outcome: Outcome, results: Results) -> Section:
     rows = tuple(
         (
             str(run.config.seed),
-            *[f"{outcome.values[name][k]:.4g}" for name in names],
+            *[_reading(outcome.values[name][k]) for name in names],
             f"{run.results['seconds']:.0f}",
         )
         for k, run in enumerate(outcome.runs)
     )
-    departs = f"Departs from the published setting: {outcome.departs}."
-    scale = f"Scale {results.scale}. {departs if outcome.departs else 'As published.'}"
+    scale = f"Scale {results.scale}: {outcome.departs or 'as published'}."
     where = environment_of(outcome.runs[0].path)
     kept = json.dumps(where, indent=2) if where else "the run's folder does not tell"
     return Section(
@@ -127,7 +126,18 @@ def _runs(outcome: Outcome, results: Results) -> Section:
         tables=[Table(scale, ("seed", *names, "seconds"), rows)],
         folded=[
             Folded("Run folders", "\n".join(run.path.name for run in outcome.runs)),
-            Folded("Configuration", dumps(outcome.runs[0].config)),
+            Folded("Configuration", _configuration(outcome.runs[0].config)),
             Folded("Environment of the first run", kept),
         ],
     )
+
+
+def _reading(value: float) -> str:
+    return NONE if math.isnan(value) else f"{value:.4g}"
+
+
+def _configuration(config: RunConfig) -> str:
+    """Without the place of the data on this machine."""
+    document = to_json(config)
+    document["data"].pop("path", None)
+    return json.dumps(document, sort_keys=True, indent=2)

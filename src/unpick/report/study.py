@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,47 +21,51 @@ MARKS = {True: "good", False: "bad", None: "note"}
 COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4}  # after the point; 2 for everything else
 UNITS = {"settled": " %"}
+NONE = "\N{EN DASH}"  # where a run has no value
 SOME = 6  # cells that are named one by one if they were not run
 
 
 def study_table(results: Results, measures: Sequence[str] | None = None) -> Table:
     """A group a row of the study, a line a column; ours, published, and how far apart.
 
-    Our numbers link to `anchor(cell)`. The last column says what scale the line is at; a number
-    there points to the footnote that tells what departs from the published setting.
+    Our numbers link to `anchor(cell)`. A mark behind a name points to the footnote that tells
+    what departs from the published setting. A line that would have no numbers is left out.
 
     Args:
         results: At one scale.
         measures: Some of the study's; all of them by default.
     """
     measures = results.study.measures if measures is None else measures
-    asked = {m: _columns(results.outcomes, m) for m in measures}
-    names = ["", *[name for columns in asked.values() for name in columns], "seeds", "scale"]
-    departs = dict.fromkeys(outcome.departs for outcome in results.outcomes if outcome.departs)
+    shown = [o for o in results.outcomes if {*measures} & (o.values.keys() | o.cell.published)]
+    asked = {m: _columns(shown, m) for m in measures}
+    counts = {len(outcome.runs) for outcome in shown}
+    names = ["", *[name for columns in asked.values() for name in columns]]
+    names += ["seeds"] if len(counts) > 1 else []
+    departs = dict.fromkeys(o.departs for o in results.outcomes if o.departs)
     marks = {text: f"({k})" for k, text in enumerate(departs, 1)}
     rows: list[tuple[str | Link, ...]] = []
-    for row, group in results.rows().items():
+    for row, group in replace(results, outcomes=tuple(shown)).rows().items():
         rows.append((row, *[""] * (len(names) - 1)))
         for column, outcome in group.items():
+            name = f"{column} {marks.get(outcome.departs, '')}".rstrip()
             cells = [c for m, columns in asked.items() for c in _entries(outcome, m, columns)]
-            mark = marks.get(outcome.departs)
-            scale = "as published" if mark is None else f"{results.scale} {mark}"
-            rows.append((column, *cells, str(len(outcome.runs)), scale))
-    caption = f"Scale {results.scale}: mean ± standard deviation over seeds."
-    if "chance" in names:
-        caption += " chance: DtO of a random rotation."
-    if "published" in names:
-        caption += f" published: {results.study.source}."
-    if "in SE" in names:
-        caption += " in SE: ours less published, in standard errors of the difference."
-    return Table(caption, tuple(names), tuple(rows), tuple(f"{m} {t}" for t, m in marks.items()))
+            seeds = [str(len(outcome.runs))] if len(counts) > 1 else []
+            rows.append((name, *cells, *seeds))
+    footnotes = [f"{mark} {text}" for text, mark in marks.items()]
+    if not all(outcome.departs for outcome in results.outcomes):
+        footnotes.append("without a mark: as published")
+    caption = _caption(results, counts, names)
+    return Table(caption, tuple(names), tuple(rows), tuple(footnotes))
 
 
 def value(outcome: Outcome, measure: str) -> str:
-    """Mean and deviation over seeds; the value, if there is one seed."""
+    """Mean and deviation over the seeds that have a value, and how many if not all do."""
+    if not (count := outcome.count(measure)):
+        return NONE
     digits, deviation = DIGITS.get(measure, 2), outcome.deviation(measure)
     spread = "" if math.isnan(deviation) else f" ± {deviation:.{digits}f}"
-    return f"{outcome.mean(measure):.{digits}f}{spread}{UNITS.get(measure, '')}"
+    some = "" if count == len(outcome.runs) else f" ({count} of {len(outcome.runs)} seeds)"
+    return f"{outcome.mean(measure):.{digits}f}{spread}{UNITS.get(measure, '')}{some}"
 
 
 def anchor(cell: Cell) -> str:
@@ -70,7 +74,7 @@ def anchor(cell: Cell) -> str:
 
 
 def claim_notes(results: Results) -> list[Note]:
-    """What the source says, whether it holds here, and the evidence."""
+    """The claims, whether they hold here, and the evidence."""
     judged = [(claim, claim.check(results)) for claim in results.study.claims]
     return [Note(v.evidence, c.text, MARKS[v.holds], v.word) for c, v in judged]
 
@@ -90,12 +94,11 @@ def missing(results: Results) -> list[str]:
 
 
 def command(results: Results) -> str:
-    """What to type to get the same again."""
+    """What to type to get the same again; seeds are told if they are not the usual ones."""
     told = f"unpick study {results.study.name} --scale {results.scale}"
     counts = {len(outcome.runs) for outcome in results.outcomes}
-    # Cells with numbers of seeds of their own have them without being told.
     usual = all(len(outcome.runs) == outcome.cell.seeds for outcome in results.outcomes)
-    return told if usual and len(counts) != 1 else f"{told} --seeds {max(counts)}"
+    return told if usual or len(counts) > 1 else f"{told} --seeds {max(counts)}"
 
 
 def distinct(scales: Sequence[Results]) -> list[Results]:
@@ -117,18 +120,6 @@ def seconds(results: Results) -> float:
     return math.fsum(run.results["seconds"] for o in results.outcomes for run in o.runs)
 
 
-def duration(seconds: float) -> str:
-    """For people.
-
-    Example:
-        >>> duration(42.4), duration(600.0), duration(9000.0)
-        ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
 def environments(results: Results) -> dict[str, str]:
     """What the runs were made with; this machine, if there are none. Several are listed."""
     folders = [run.path for outcome in results.outcomes for run in outcome.runs]
@@ -140,7 +131,10 @@ def environments(results: Results) -> dict[str, str]:
 def environment_of(folder: Path) -> dict[str, Any]:
     """What one run was made with; nothing if its folder does not tell."""
     file = folder / "environment.json"
-    return json.loads(file.read_text()) if file.exists() else {}
+    try:
+        return dict(json.loads(file.read_text())) if file.exists() else {}
+    except (OSError, ValueError, TypeError):  # no number hangs on it
+        return {file.name: "cannot be read"}
 
 
 def show_results(results: Results, console: Console) -> None:
@@ -148,8 +142,12 @@ def show_results(results: Results, console: Console) -> None:
     study = results.study
     console.print(Text(study.title, style="bold"))
     console.print(Text(f"{study.source}. Scale: {results.scale}.\n"))
-    for table in _screens(results, console):
-        show(table, console)
+    tables = [study_table(results)]
+    if not fits(tables[0], console):
+        tables = [study_table(results, [measure]) for measure in study.measures]
+    tables = [table for table in tables if table.rows]
+    for table in tables:  # marks mean the same in all of them; below the last they are explained
+        show(table if table is tables[-1] else replace(table, footnotes=()), console)
     if study.claims:
         console.print()
     for note in claim_notes(results):
@@ -160,6 +158,19 @@ def show_results(results: Results, console: Console) -> None:
     for sentence in missing(results):
         console.print(Text.assemble(("missing", "bold yellow"), f" {sentence}"))
     console.print(Text.assemble("\nagain: ", (command(results), "bold")), soft_wrap=True)
+
+
+def _caption(results: Results, counts: Collection[int], columns: Collection[str]) -> str:
+    seeds = f"{max(counts)} seeds" if len(counts) == 1 else "seeds"
+    mean = "one seed" if {*counts} == {1} else f"mean ± standard deviation over {seeds}"
+    caption = f"Scale {results.scale}: {mean}."
+    if "chance" in columns:
+        caption += " chance: DtO of a random rotation."
+    if "published" in columns:
+        caption += f" published: {results.study.source}."
+    if "in SE" in columns:
+        caption += " in SE: ours less published, in standard errors of the difference."
+    return caption
 
 
 def _columns(outcomes: Sequence[Outcome], measure: str) -> list[str]:
@@ -181,46 +192,10 @@ def _entries(outcome: Outcome, measure: str, columns: Sequence[str]) -> Iterator
         if column == measure:
             yield Link(value(outcome, measure), f"#{anchor(outcome.cell)}") if has else ""
         elif column == "chance":
-            yield f"{outcome.mean('chance'):.2f}" if "chance" in outcome.values else ""
+            yield value(outcome, "chance").split(" ±")[0] if "chance" in outcome.values else ""
         elif column == "published":
             printed = outcome.cell.published.get(measure)
             yield "" if printed is None else f"{printed}{UNITS.get(measure, '')}"
         else:
             differs = outcome.differs(measure) if has else None
             yield "" if differs is None else f"{differs:+z.1f}"
-
-
-def _screens(results: Results, console: Console) -> list[Table]:
-    """One table if the terminal has room for it, else one a measure; without empty lines."""
-    measures = results.study.measures
-    whole = _narrow(results, measures)
-    if len(measures) > 1 and not fits(whole, console):
-        tables = [_narrow(results, [measure]) for measure in measures]
-    else:
-        tables = [whole]
-    return [table for table in tables if table.rows]
-
-
-def _narrow(results: Results, measures: Sequence[str]) -> Table:
-    """The table without the last column, whose footnotes stand behind the names instead.
-
-    Nor with the number of seeds, if it is one for all, nor with lines that have no numbers.
-    """
-    filled = [o for o in results.outcomes if {*measures} & (o.values.keys() | o.cell.published)]
-    results = replace(results, outcomes=tuple(filled))
-    table = study_table(results, measures)
-    counts = {len(outcome.runs) for outcome in results.outcomes}
-    cut = -2 if len(counts) == 1 else -1
-    rows = []
-    for name, *cells in table.rows:
-        _, _, mark = str(cells[-1]).partition(" (")
-        rows.append((f"{name} ({mark}" if mark else name, *cells[:cut]))
-    caption, footnotes = table.caption, table.footnotes
-    if len(counts) == 1:
-        seeds = f"{max(counts)} seeds" if max(counts) > 1 else "one seed"
-        caption = caption.replace("over seeds", f"over {seeds}", 1)
-    if not all(outcome.departs for outcome in results.outcomes):
-        footnotes += ("(no number) as published",)
-    return replace(
-        table, caption=caption, columns=table.columns[:cut], rows=tuple(rows), footnotes=footnotes
-    )

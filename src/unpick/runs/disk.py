@@ -67,11 +67,13 @@ class Run:
 
         On validation observations, every 500 steps; empty for point posteriors.
         """
-        lines = (self.path / "latents.jsonl").read_text().splitlines()
-        records = [json.loads(line) for line in lines]
-        names = records[0] if records else ()
-        columns = {name: [record[name] for record in records] for name in names}
-        return {name: torch.from_numpy(np.array(v, dtype=float)) for name, v in columns.items()}
+        try:
+            lines = (self.path / "latents.jsonl").read_text().splitlines()
+            records = [json.loads(line) for line in lines]
+            columns = {n: [record[n] for record in records] for n in (records or [{}])[0]}
+            return {n: torch.from_numpy(np.array(v, dtype=float)) for n, v in columns.items()}
+        except (OSError, ValueError, KeyError):
+            raise damaged(self.path, "latents.jsonl cannot be read") from None
 
     def model(self) -> Autoencoder:
         """The trained model, an ensemble of one."""
@@ -126,8 +128,8 @@ def read(path: Path) -> Run | None:
     config = read_config(path)
     try:
         results = json.loads((path / "results.json").read_text())
-        digest = results["weights_sha256"]
-    except (ValueError, KeyError):
+        digest, _ = results["weights_sha256"], results["seconds"]
+    except (ValueError, KeyError, TypeError):
         raise damaged(path, "results.json cannot be read") from None
     weights = path / "weights.safetensors"
     if not weights.exists():

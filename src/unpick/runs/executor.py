@@ -50,7 +50,7 @@ def make(
 
     Args:
         configs: One a run.
-        root: The folder of run disk.
+        root: The folder of run folders.
         jobs: Worker processes; as many as cores by default.
         progress: Whether to show bars.
         checkpoint_seconds: Time between checkpoints.
@@ -224,10 +224,13 @@ def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
         for path in paths:
             path.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context((path / "lock").open("w"))
-            waiting = Report(str(path), "waiting for another process", 0, 1, 0.0, path.name, {})
+            waiting = Report("lock", "waiting for another process", 0, 1, 0.0, path.name, {})
             while not _take(file):
                 show(waiting)
                 time.sleep(0.2)
+                if _take(file):
+                    show(waiting._replace(step=1))
+                    break
         yield
 
 

@@ -16,11 +16,19 @@ def cost(study: Study, scale: Scale) -> str:
     network that the study trains, times its steps.
     """
     seconds = _costs()["seconds"].get(study.name, {}).get(scale)
-    if seconds is None:
-        return "not measured"
-    if seconds < 90:
+    return "not measured" if seconds is None else duration(seconds)
+
+
+def duration(seconds: float | int) -> str:
+    """For people.
+
+    Example:
+        >>> duration(42.4), duration(600.0), duration(9000.0)
+        ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 100:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def on_disk(study: Study, scale: Scale, root: Path) -> tuple[int, int]:
@@ -30,5 +38,5 @@ def on_disk(study: Study, scale: Scale, root: Path) -> tuple[int, int]:
 
 
 @cache
-def _costs() -> dict[str, dict[str, dict[str, float]]]:
+def _costs() -> dict[str, dict[str, dict[str, float | int]]]:
     return json.loads((files("unpick.studies") / "costs.json").read_text())

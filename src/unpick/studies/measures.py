@@ -1,10 +1,6 @@
 """What is read off a finished run for the tables: geometry and DS on the test part."""
 
-import hashlib
-import json
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -21,8 +17,8 @@ from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.metrics import disentanglement_score
 from unpick.models import Autoencoder
 from unpick.models.posterior import Delta
-from unpick.runs import Run
-from unpick.runs.disk import write
+from unpick.runs import Run, load_together
+from unpick.studies.keeping import kept
 
 JACOBIANS = 1000  # test observations at which the decoder is linearised
 SAMPLES = 10_000  # test observations for everything else, at most
@@ -41,18 +37,7 @@ def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
         run: A finished one.
         load: Gives its data set; not called if the readings are there.
     """
-    file = run.path / "readings.json"
-    stamp = {"version": VERSION, "weights_sha256": run.results["weights_sha256"]}
-    # What cannot be read, or was measured in another way, is measured again.
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(file.read_text())
-        values = kept["values"]
-        if kept["stamp"] == stamp and kept["digest"] == _digest(values):
-            return values
-    values = take(run, load())
-    content = {"stamp": stamp, "digest": _digest(values), "values": values}
-    write(file, json.dumps(content, indent=1, allow_nan=False).encode())
-    return values
+    return kept(run, "readings.json", {"version": VERSION}, lambda: take(run, load()))
 
 
 def take(run: Run, dataset: Dataset) -> dict[str, float]:
@@ -93,11 +78,13 @@ def posterior(
     return mean, None if points else torch.cat([part.variance[0] for part in parts])  # type: ignore[union-attr]
 
 
+def latent_means(runs: Sequence[Run], dataset: Dataset) -> Float[Tensor, "s n d"]:
+    """What each of several runs of one architecture makes of all observations."""
+    model, x = load_together(runs), dataset.observe(torch.arange(len(dataset)))
+    with torch.no_grad():
+        return model.encode(x.expand(model.members, *x.shape)).mean
+
+
 def decoder(model: Autoencoder) -> Callable[[Tensor], Tensor]:
     """The mean decoder of a single model, as a function of latents (n, d)."""
     return lambda z: model.decode_mean(z[None])[0]
-
-
-def _digest(values: dict[str, Any]) -> str:
-    """A checksum, so that a file that was edited or cut is not believed."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,6 +1,7 @@
 """Run a study: make what is missing, read what is there, measure both."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 
 from unpick.data import DataConfig, DataMissing, Dataset
 from unpick.data.files import FileConfig
-from unpick.runs import Run, folder, make, read
+from unpick.runs import DamagedRun, Run, folder, make, read
 from unpick.studies.measures import readings
 from unpick.studies.study import Cell, Outcome, Results, Scale, Study
 
@@ -62,35 +63,40 @@ def collect(
     """
     outcomes, missing = [], dict.fromkeys(available(study.cells(scale))[1])
     for cell in study.cells(scale):
-        runs = finished(cell, root, seeds)
-        if not runs:
+        read_off: dict[Run, dict[str, float]] = {}
+        for run in finished(cell, root, seeds):
+            name = f"{cell.row}, {cell.column}, seed {run.config.seed}"
+            tell(f"{study.name}: {name}")
+            if run.results["stopped"] is not None:
+                missing[f"{name}: its loss stopped being finite; left out."] = None
+                continue
+            try:
+                read_off[run] = readings(run, partial(_load, cell.config.data))
+            except (DataMissing, DamagedRun) as error:
+                missing[str(error)] = None
+        if not read_off:
             continue
-        each = []
-        for run in runs:
-            tell(f"{study.name}: {cell.row}, {cell.column}, seed {run.config.seed}")
-            each.append(readings(run, partial(_load, cell.config.data)))
-        shared = [name for name in each[0] if all(name in values for values in each)]
-        values = {name: np.array([v[name] for v in each]) for name in shared}
-        outcomes.append(Outcome(cell, tuple(runs), values, study.departures(cell)))
+        names = dict.fromkeys(name for values in read_off.values() for name in values)
+        values = {
+            name: np.array([each.get(name, math.nan) for each in read_off.values()])
+            for name in names
+        }
+        outcomes.append(Outcome(cell, tuple(read_off), values, study.departures(cell)))
     return Results(study, scale, tuple(outcomes), tuple(missing))
 
 
 def available(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
     """The cells whose data can be had, and what is wrong with the others."""
-    wrong = {data: _missing(data) for data in {cell.config.data for cell in cells}}
+    wrong = {data: _missing(data) for data in dict.fromkeys(cell.config.data for cell in cells)}
     have = [cell for cell in cells if wrong[cell.config.data] is None]
     return have, [why for why in wrong.values() if why is not None]
 
 
 def finished(cell: Cell, root: Path, seeds: int | None = None) -> list[Run]:
     """The runs of a cell that are done, by seed, up to the first that is not."""
-    runs = []
-    for seed in itertools.count() if seeds is None else range(seeds):
-        run = read(folder(cell.configs(seed + 1)[-1], root))
-        if run is None:
-            break
-        runs.append(run)
-    return runs
+    counted = itertools.count() if seeds is None else range(seeds)
+    found = (read(folder(cell.with_seed(k), root)) for k in counted)
+    return [run for run in itertools.takewhile(lambda run: run is not None, found) if run]
 
 
 def _missing(data: DataConfig) -> str | None:

@@ -1,8 +1,5 @@
 """Every measure of a finished run, kept beside it in `measures.json`."""
 
-import contextlib
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +19,7 @@ from unpick.geometry import (
 )
 from unpick.metrics import UDR, Interval, Score, Scorecard, scorecard, udr
 from unpick.runs import Run
-from unpick.runs.disk import write
+from unpick.studies.keeping import kept
 from unpick.studies.measures import JACOBIANS, decoder, posterior
 
 FILE = "measures.json"
@@ -53,34 +50,14 @@ def measured(
     run: Run, dataset: Dataset, asked: Asked, progress: Callable[[str], None] | None = None
 ) -> Scorecard:
     """All measures of a run: read if they were taken in this way before, else taken and kept."""
-    file = run.path / FILE
-    stamp = {
-        "asked": asdict(asked),
-        "unpick": unpick.__version__,
-        "weights_sha256": run.results["weights_sha256"],
-    }
-    # What cannot be read, or was measured in another way, is measured again.
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        kept = json.loads(file.read_text())
-        scores = kept["scores"]
-        if {name: kept[name] for name in stamp} == stamp and kept["digest"] == digest(scores):
-            return from_json(scores, kept["note"])
-    card = take(run, dataset, asked, progress)
-    scores = to_json(card)
-    content = {
-        **stamp,
-        "factors": [factor.name for factor in dataset.factors],
-        "note": card.note,
-        "digest": digest(scores),
-        "scores": scores,
-    }
-    write(file, json.dumps(content, indent=1, allow_nan=False).encode())
-    return card
 
+    def values() -> dict[str, Any]:
+        card = take(run, dataset, asked, progress)
+        names = [factor.name for factor in dataset.factors]
+        return {"factors": names, "note": card.note, "scores": to_json(card)}
 
-def digest(scores: list[dict[str, Any]]) -> str:
-    """A checksum, so that a file that was edited or cut is not believed."""
-    return hashlib.sha256(json.dumps(scores).encode()).hexdigest()[:16]
+    found = kept(run, FILE, {"asked": asdict(asked), "unpick": unpick.__version__}, values)
+    return from_json(found["scores"], found["note"])
 
 
 def take(

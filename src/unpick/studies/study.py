@@ -25,9 +25,11 @@ class Cell:
     Attributes:
         row: Heads a group of entries; the data set, as a rule.
         column: The entry within it; the method, as a rule.
-        config: What is run, with seed 0, 1, 2, ...
+        config: What is run, with one seed after the other.
         seeds: How many, unless somebody asks for more or fewer.
         published: The printed value of each measure, where there is one.
+        note: What was chosen here because the paper does not say it, or what stands for what.
+        first: The first seed; runs that must not be the beginning of others begin elsewhere.
     """
 
     row: str
@@ -35,10 +37,16 @@ class Cell:
     config: RunConfig
     seeds: int = 10
     published: Mapping[str, Printed] = field(default_factory=dict)
+    note: str = ""
+    first: int = 0
 
     def configs(self, seeds: int | None = None) -> list[RunConfig]:
         """One a seed."""
-        return [replace(self.config, seed=s) for s in range(seeds or self.seeds)]
+        return [self.with_seed(k) for k in range(seeds or self.seeds)]
+
+    def with_seed(self, k: int) -> RunConfig:
+        """Of its k-th run."""
+        return replace(self.config, seed=self.first + k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +56,8 @@ class Outcome:
     Attributes:
         cell: What was asked for.
         runs: Finished ones, by seed.
-        values: For each measure a value a run.
-        departs: What differs from the published setting; empty if nothing does.
+        values: For each measure a value a run; nan for a run that has none.
+        departs: What differs from the published setting, or is not said there; empty if nothing.
     """
 
     cell: Cell
@@ -59,12 +67,17 @@ class Outcome:
 
     def mean(self, measure: str) -> float:
         """Over seeds."""
-        return float(self.values[measure].mean())
+        return float(np.nanmean(self.values[measure]))
 
     def deviation(self, measure: str) -> float:
         """Over seeds; nan for a single one."""
-        values = self.values[measure]
-        return float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        return (
+            float(np.nanstd(self.values[measure], ddof=1)) if self.count(measure) > 1 else math.nan
+        )
+
+    def count(self, measure: str) -> int:
+        """How many seeds have a value."""
+        return int(np.isfinite(self.values[measure]).sum())
 
     def differs(self, measure: str) -> float | None:
         """From the published value, in standard errors of the difference.
@@ -74,9 +87,9 @@ class Outcome:
         unit of its last digit that printing it took away.
         """
         printed = self.cell.published.get(measure)
-        if printed is None or math.isnan(printed.std) or len(self.runs) < 2:
+        if printed is None or math.isnan(printed.std) or self.count(measure) < 2:
             return None
-        variance = self.deviation(measure) ** 2 / len(self.runs) + printed.error**2
+        variance = self.deviation(measure) ** 2 / self.count(measure) + printed.error**2
         return (self.mean(measure) - printed.mean) / math.sqrt(variance)
 
 
@@ -102,6 +115,13 @@ class Results:
         for outcome in self.outcomes:
             rows.setdefault(outcome.cell.row, {})[outcome.cell.column] = outcome
         return rows
+
+    def every(self, checks: Mapping[str, bool]) -> "bool | None":
+        """Whether all of them hold; not known if they do but the study is not complete."""
+        if not all(checks.values()):
+            return False
+        whole = len(self.outcomes) == len(self.study.cells(self.scale))
+        return True if checks and whole else None
 
 
 @dataclass(frozen=True)
@@ -160,11 +180,12 @@ class Study:
     drawings: tuple[Drawing, ...] = ()
 
     def departures(self, cell: Cell) -> str:
-        """What differs between a cell and the same one at the scale of the paper."""
+        """What differs between a cell and the same one at the scale of the paper, and its note."""
         for paper in self.cells("paper"):
             if (paper.row, paper.column) == (cell.row, cell.column):
-                return departures(cell.config, paper.config)
-        return "the paper gives no setting"
+                told = departures(cell.config, paper.config)
+                return "; ".join(text for text in (told, cell.note) if text)
+        return cell.note or "the paper gives no setting"
 
 
 def departures(config: RunConfig, paper: RunConfig) -> str:
@@ -176,10 +197,11 @@ def departures(config: RunConfig, paper: RunConfig) -> str:
         'steps 500 instead of 187200'
     """
     ours, theirs = _leaves(to_json(config)), _leaves(to_json(paper))
+    # Fields that only one of two kinds has go with the kind, which is named.
     return ", ".join(
-        f"{name} {value} instead of {theirs.get(name, 'none')}"
+        f"{name} {value} instead of {theirs[name]}"
         for name, value in ours.items()
-        if value != theirs.get(name) and name not in ("seed", "path")
+        if value != theirs.get(name, value) and name not in ("seed", "path")
     )
 
 

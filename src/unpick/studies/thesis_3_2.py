@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from unpick.figures.regime import delta_kl_curves
 from unpick.geometry.polarized import delta_kl_of_latents
-from unpick.studies.chapter3 import CLOUDS, NAMES, PRINTED, SEEDS, Data, Method, setting
+from unpick.studies.chapter3 import CLOUDS, NAMES, NOTES, PRINTED, SEEDS, Data, Method, setting
 from unpick.studies.published import published
-from unpick.studies.study import Cell, Claim, Drawing, Results, Scale, Study, Verdict
+from unpick.studies.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
 
 METHODS: dict[Data, Method] = {
     "synth-lin": "beta-vae",
@@ -34,38 +34,41 @@ def cells(scale: Scale) -> Sequence[Cell]:
                 config = setting(data, METHODS[data], scale, latents)
             column, seeds = f"{config.model.latents} latents", SEEDS[scale][data]
             values = published("thesis-3.2", printed, name)
-            cells.append(Cell(data, column, config, 3 if scale == "quick" else seeds, values))
+            seeds = 3 if scale == "quick" else seeds
+            cells.append(Cell(data, column, config, seeds, values, NOTES[data]))
     return cells
 
 
 def dominates(results: Results) -> Verdict:
     """At least nine tenths of training, for every entry."""
-    shares = {
-        f"{o.cell.row}, {o.cell.column}": o.mean("settled")
-        for o in results.outcomes
-        if "settled" in o.values
-    }
+    shares = {f"{o.cell.row}, {o.cell.column}": o.mean("settled") for o in _settled(results)}
     if not shares:
         return Verdict(None, "")
     worst = min(shares, key=lambda name: shares[name])
-    return Verdict(shares[worst] >= 90, f"least: {worst}, {shares[worst]:.1f} %")
+    holds = results.every({name: share >= 90 for name, share in shares.items()})
+    return Verdict(holds, f"least: {worst}, {shares[worst]:.1f} %")
 
 
 def larger_takes_longer(results: Results) -> Verdict:
     """Ten latents settle later than as many as there are factors."""
-    said, holds = [], []
-    for row, columns in results.rows().items():
+    said, holds = [], {}
+    for row, columns in replace(results, outcomes=_settled(results)).rows().items():
         if len(columns) == 2:
             few, many = (o.mean("settled") for o in columns.values())
-            holds.append(many <= few)
+            holds[row] = many <= few
             said.append(f"{row}: {few:.1f} % and {many:.1f} %")
-    return Verdict(all(holds) if holds else None, "; ".join(said))
+    return Verdict(results.every(holds), "; ".join(said))
+
+
+def _settled(results: Results) -> tuple[Outcome, ...]:
+    """Those that trained long enough to be looked at."""
+    return tuple(outcome for outcome in results.outcomes if "settled" in outcome.values)
 
 
 def draw(results: Results) -> Figure | None:
     """Delta_KL over training, a line a seed."""
     panels: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-    for outcome in results.outcomes:
+    for outcome in _settled(results):
         lines = panels.setdefault(f"{outcome.cell.row}, {outcome.cell.column}", [])
         for run in outcome.runs:
             latents = run.latents()

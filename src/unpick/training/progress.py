@@ -80,7 +80,7 @@ class Bars:
         self.tasks: dict[str, TaskID] = {}
         self.began: dict[str, tuple[float, int]] = {}
         self.told: set[str] = set()
-        self.done: dict[str, float] = {}
+        self.work, self.done, self.before = work or 0.0, dict[str, float](), dict[str, float]()
         self.whole = None if work is None else self._add("everything", work)
 
     def __enter__(self) -> "Bars":
@@ -108,8 +108,12 @@ class Bars:
         task = self.tasks[report.key]
         self.progress.update(task, completed=report.step, terms=report.terms, speed=speed)
         if self.whole is not None:
-            self.done[report.key] = report.work * report.step / max(1, report.total)
-            self.progress.update(self.whole, completed=sum(self.done.values()))
+            # What was done before this process counts as none of its work, lest it seem fast.
+            share = report.work / max(1, report.total)
+            self.done[report.key] = share * (report.step - first)
+            self.before[report.key] = share * first
+            total = self.work - sum(self.before.values())
+            self.progress.update(self.whole, completed=sum(self.done.values()), total=total)
             self.progress.update(task, visible=report.step < report.total)
         for name in report.stopped.keys() - self.told:
             self.told.add(name)
