@@ -10,11 +10,6 @@ from unpick.metrics.agreement import relative_strength, udr
 from unpick.metrics.correlation import mean_correlation, unit_columns
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def informative(codes):
     return [np.ones(z.shape[1]) for z in codes]
 

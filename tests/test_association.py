@@ -7,11 +7,6 @@ from scipy import stats
 from unpick.metrics.association import association
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def pairs(rng, correlation, n):
     x, noise = rng.normal(size=(2, n))
     return x, correlation * x + math.sqrt(1 - correlation**2) * noise

@@ -11,11 +11,6 @@ def mean(x):
     return float(x.mean())
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def test_standard_error_of_a_mean(rng):
     x = rng.normal(size=50)
     interval = bootstrap(mean, (x,), draws=5000)

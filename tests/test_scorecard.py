@@ -5,11 +5,6 @@ from unpick.metrics import mutual_information_gap, scorecard
 
 
 @pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture
 def grid(rng):
     return np.stack([rng.integers(size, size=600) for size in (3, 4, 5)], axis=1).astype(float)
 

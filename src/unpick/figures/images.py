@@ -15,6 +15,8 @@ from unpick.figures.style import BLUE, ORANGE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+POINTS = 60  # of a drawn line; more would only make the file larger
+
 
 def contact_sheet(dataset: Dataset, columns: int = 12, seed: int = 0) -> Figure:
     """What a data set looks like: each factor varied alone, then random observations."""
@@ -105,7 +107,7 @@ def coordinate_lines(
     for level in np.linspace(0.05, 0.95, lines):
         near = (square[:, other] - level).abs() < 0.003
         order = square[near, factor].argsort()
-        line = codes[near][order]
+        line = codes[near][order][:: max(1, len(order) // POINTS)]
         axes.plot(line[:, 0], line[:, 1], color=colour, linewidth=0.8)
 
 

@@ -33,7 +33,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     if claims:
         parts += ["## Claims", "\n".join(_item(note) for note in claims)]
     if results.outcomes and study.measures:
-        parts += ["## Ours and published", *_table(study_table(results))]
+        parts += ["## Table", *_table(study_table(results))]
     if pictures or problems:
         parts += ["## Figures", *[_item(note) for note in problems]]
     for picture in pictures:

@@ -81,7 +81,7 @@ def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
     if claims:
         sections.append(Section("Claims", notes=claims))
     if results.outcomes and study.measures:
-        sections.append(Section("Ours and published", tables=[study_table(results)]))
+        sections.append(Section("Table", tables=[study_table(results)]))
     if pictures or problems:
         sections.append(Section("Figures", notes=problems, pictures=pictures))
     if absent := missing(results):

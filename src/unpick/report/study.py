@@ -41,21 +41,27 @@ def study_table(results: Results, measures: Sequence[str] | None = None) -> Tabl
     counts = {len(outcome.runs) for outcome in shown}
     names = ["", *[name for columns in asked.values() for name in columns]]
     names += ["seeds"] if len(counts) > 1 else []
-    departs = dict.fromkeys(o.departs for o in results.outcomes if o.departs)
-    marks = {text: f"({k})" for k, text in enumerate(departs, 1)}
+    departs = dict.fromkeys(text for o in results.outcomes for text in _parts(o))
+    marks = {text: str(k) for k, text in enumerate(departs, 1)}
     rows: list[tuple[str | Link, ...]] = []
     for row, group in replace(results, outcomes=tuple(shown)).rows().items():
         rows.append((row, *[""] * (len(names) - 1)))
         for column, outcome in group.items():
-            name = f"{column} {marks.get(outcome.departs, '')}".rstrip()
+            marked = ", ".join(marks[text] for text in _parts(outcome))
+            name = f"{column} ({marked})" if marked else column
             cells = [c for m, columns in asked.items() for c in _entries(outcome, m, columns)]
             seeds = [str(len(outcome.runs))] if len(counts) > 1 else []
             rows.append((name, *cells, *seeds))
-    footnotes = [f"{mark} {text}" for text, mark in marks.items()]
+    footnotes = [f"({mark}) {text}" for text, mark in marks.items()]
     if not all(outcome.departs for outcome in results.outcomes):
         footnotes.append("without a mark: as published")
     caption = _caption(results, counts, names)
     return Table(caption, tuple(names), tuple(rows), tuple(footnotes))
+
+
+def _parts(outcome: Outcome) -> list[str]:
+    """What departs from the published setting, and what is open there, each by itself."""
+    return outcome.departs.split("; ") if outcome.departs else []
 
 
 def value(outcome: Outcome, measure: str) -> str:

@@ -22,16 +22,17 @@ from unpick.studies.keeping import kept
 
 JACOBIANS = 1000  # test observations at which the decoder is linearised
 SAMPLES = 10_000  # test observations for everything else, at most
-VERSION = 1  # of the readings: one more makes the kept ones old
+VERSION = 2  # of the readings: one more makes the kept ones old
 
 
 def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
     """What a run gives, as far as it has it; kept in its folder.
 
     DtO (Zietlow 2022, eq. 3.25), its `chance` value and its `degenerate` share; `DtO, active`
-    over active latents; DS if there are factors; and of posteriors with a variance: `active`
-    latents, `Delta_KL`, `largest variance` (mean over observations, of the latent where it is
-    largest) and `settled`, the percentage of training after which Delta_KL stayed below 3 %.
+    over active latents; DS if there are factors (a label alone is none); and of posteriors with a
+    variance: `active` latents, `Delta_KL`, `largest variance` (mean over observations, of the
+    latent where it is largest) and `settled`, the percentage of training after which Delta_KL
+    stayed below 3 %.
 
     Args:
         run: A finished one.
@@ -60,7 +61,7 @@ def take(run: Run, dataset: Dataset) -> dict[str, float]:
         if latents := run.latents():
             latents.pop("step")
             values["settled"] = 100 * (1 - settled_after(delta_kl_of_latents(**latents)))
-    if dataset.factors and mean.shape[1] > 1:
+    if len(dataset.factors) > 1 and mean.shape[1] > 1:  # a label alone is no generative factor
         factors = dataset.factor_values(test).numpy()
         classes = [factor.categorical for factor in dataset.factors]
         values["DS"] = disentanglement_score(mean.numpy(), factors, classes).score
