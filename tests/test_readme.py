@@ -1,12 +1,16 @@
-"""What the README shows must run."""
+"""What the README shows must run, and what it says must be true."""
 
+import json
 import re
+import statistics
 from pathlib import Path
 
 from unpick.cli import HELP
 from unpick.cli.train import train_options
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+HOUSE = Path(__file__).parent.parent
+README = (HOUSE / "README.md").read_text()
+RESULTS = HOUSE / "docs" / "results"
 
 
 def test_the_python_example_runs(capsys):
@@ -24,3 +28,36 @@ def test_the_commands_exist():
         assert f"\n  {verb}" in HELP
         if verb == "train":
             train_options(arguments.split())
+
+
+def spread(cell, measure):
+    """As the tables print it."""
+    values = [run["values"][measure] for run in cell["runs"]]
+    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def test_reproduced_numbers_are_those_of_the_results():
+    """Every line of the README's tables, against the readings that were kept."""
+    lines = [line.strip("| ").split(" | ") for line in README.splitlines() if " ± " in line]
+    told = {}
+    for data, method, *numbers in lines:
+        told[data.strip("`"), method] = [number.strip("* ") for number in numbers]
+    found = {}
+    for study in ("thesis-3.3", "thesis-3.4"):
+        document = json.loads((RESULTS / f"{study}.json").read_text())
+        for cell in document["cells"]:
+            found[cell["row"], cell["column"]] = cell
+    assert len(told) > 15
+    for key, (dto, dto_published, *rest) in told.items():
+        cell = found[key]
+        assert dto == spread(cell, "DtO")
+        assert dto_published == cell["published"]["DtO"]
+        if any(rest):
+            assert rest == [spread(cell, "DS"), cell["published"]["DS"]]
+
+
+def test_results_have_no_places_of_a_machine_in_them():
+    for file in RESULTS.glob("*"):
+        if file.suffix in (".md", ".json"):
+            assert "/tmp" not in file.read_text()
+            assert "/home" not in file.read_text()

@@ -13,10 +13,10 @@ import torch
 
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Conv, ModelConfig
-from unpick.objectives import BetaVAE
+from unpick.objectives import AE, BetaVAE
 from unpick.runs import DamagedRun, folder, load_together, make, read
 from unpick.runs.disk import append_log, checkpoints, create, save_checkpoint, sweep
-from unpick.runs.executor import _common_step, plan
+from unpick.runs.executor import _common_step, plan, train_group
 from unpick.training import Adam, RunConfig, Training, train
 
 SMALL = RunConfig(
@@ -27,6 +27,7 @@ SMALL = RunConfig(
     batch=16,
 )
 SEEDS = [replace(SMALL, seed=s) for s in range(3)]
+POINT = replace(SMALL.model, posterior="delta")
 
 
 def quiet(configs, root, **options):
@@ -147,6 +148,46 @@ def test_a_half_done_run_goes_on_and_ends_like_an_uninterrupted_one(tmp_path):
         assert a.results["weights_sha256"] == b.results["weights_sha256"]
         assert not checkpoints(b.path)
     assert [record["step"] for record in runs[0].log()] == list(range(30, 61))
+
+
+def test_ctrl_c_leaves_a_checkpoint_of_the_step_at_which_it_came(tmp_path):
+    whole = quiet(SEEDS, tmp_path / "whole")
+
+    def press(report):
+        if report.step >= 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_group(SEEDS, tmp_path, SMALL.data.load(), 1e9, press)
+    (step,) = checkpoints(folder(SEEDS[0], tmp_path))
+    assert 20 <= step < 60
+    runs = quiet(SEEDS, tmp_path)
+    for a, b in zip(whole, runs, strict=True):
+        assert a.results["weights_sha256"] == b.results["weights_sha256"]
+        assert a.log() == b.log()
+
+
+def test_latents_are_looked_at_every_500_steps(tmp_path):
+    config = replace(SMALL, steps=1100)
+    (run,) = quiet([config], tmp_path)
+    latents = run.latents()
+    assert latents["step"].tolist() == [500, 1000]
+    training = Training([config], config.data.load())
+    training.advance(1000)
+    for name, values in training.look().items():
+        assert latents[name][1].tolist() == pytest.approx(values[0].tolist(), rel=1e-5)
+    x = training.watched
+    q = training.model.encode(x[None])
+    assert latents["kl"][1].sum() == pytest.approx(float(q.kl().mean().detach()), rel=1e-5)
+    (point,) = quiet([replace(config, objective=AE(), model=POINT)], tmp_path)
+    assert point.latents() == {}
+
+
+def test_no_steps_leave_the_first_weights(tmp_path):
+    (run,) = quiet([replace(SMALL, steps=0)], tmp_path)
+    first = Training([SMALL], SMALL.data.load()).model.state_dict()
+    for name, weight in run.model().state_dict().items():
+        assert torch.equal(weight, first[name])
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-20], lambda c: c[:-1] + bytes([c[-1] ^ 1])])

@@ -170,14 +170,18 @@ def _train_from(
         disk.sweep(path, step)
     started = saved = time.monotonic()
     for tick in ticks(training):
-        show(report(training, tick))
         for name, values in zip(
             disk.LOGS, (tick.terms if tick.due else {}, tick.latents), strict=True
         ):
             if values:
                 record = {"step": tick.step, **{k: v.tolist() for k, v in values.items()}}
                 logs[name].append(record)
-        if not tick.last and time.monotonic() - saved < seconds:
+        halted = None
+        try:
+            show(report(training, tick))
+        except KeyboardInterrupt as halt:  # nothing is lost: the last checkpoint is of this step
+            halted = halt
+        if not (tick.last or halted) and time.monotonic() - saved < seconds:
             continue
         elapsed = spent + time.monotonic() - started
         for name, records in logs.items():
@@ -187,6 +191,8 @@ def _train_from(
         if not tick.last:
             _save(training, paths, elapsed)
             saved = time.monotonic()
+        if halted and not tick.last:
+            raise halted
     weights = training.model.state_dict()
     for k, path in enumerate(paths):
         results = {
