@@ -12,7 +12,7 @@ from unpick.cli import main
 from unpick.data import DATASETS, load
 from unpick.objectives import BetaVAE
 from unpick.runs import make
-from unpick.studies import scoring
+from unpick.studies import STUDIES, scoring
 from unpick.training import Adam, preset
 
 
@@ -74,6 +74,13 @@ def run(capsys, *arguments):
         (["diagnose", "model"], "name a run folder, or a function as FILE.py:function"),
         (["diagnose", "model.py:load", "--data", "sprits"], "did you mean sprites"),
         (["diagnose", "model.py:load", "--jcobians", "3"], "did you mean --jacobians"),
+        (["study"], "the study comes first"),
+        (["study", "--scale", "quick", "thesis-3.4"], "the study comes first"),
+        (["study", "thesis-3.5"], "unknown study 'thesis-3.5'; did you mean thesis-3"),
+        (["study", "thesis-3.4", "--seeds", "-1"], "unpick: seeds must be at least 0, got -1"),
+        (["study", "thesis-3.4", "--scale", "huge"], "invalid choice 'huge'"),
+        (["study", "surfaces", "--scale", "paper"], "it has quick and standard"),
+        (["report"], "no finished runs of a study in runs; first `unpick study NAME`"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -94,6 +101,30 @@ def test_train_reads_what_it_trained(capsys, tmp_path):
     assert first[1] == second[1]
     assert first[1].count("synth-lin-beta-vae-seed") == 2
     assert "loss" in first[1]
+
+
+def test_studies_are_listed_with_what_is_on_disk(capsys, tmp_path):
+    code, out, _ = run(capsys, "studies", "--runs", str(tmp_path))
+    assert code == 0
+    assert all(name in out for name in STUDIES)
+    assert "0 of 30" in out  # thesis-3.4, ten seeds at three ratios
+
+
+def test_a_study_prints_table_verdicts_and_the_command(capsys, tmp_path, monkeypatch):
+    study = STUDIES["thesis-3.4"]
+    short = [
+        replace(c, config=replace(c.config, steps=600), seeds=2) for c in study.cells("quick")
+    ]
+    monkeypatch.setitem(STUDIES, "thesis-3.4", replace(study, cells=lambda scale: short))
+    options = ("--runs", str(tmp_path), "--jobs", "1", "--no-progress")
+    first = run(capsys, "study", "thesis-3.4", *options)
+    assert run(capsys, "study", "thesis-3.4", *options) == first
+    code, out, _ = first
+    assert code == 0
+    assert "0.49 ± 0.32" in out  # published
+    assert "in SE" in out
+    assert "DtO falls and DS rises with the ratio." in out
+    assert "again: unpick study thesis-3.4 --scale quick" in out
 
 
 def test_every_field_reaches_the_configuration(capsys, tmp_path):
