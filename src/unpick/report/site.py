@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from unpick.report.drawings import draw_all
@@ -33,17 +34,17 @@ def write_site(all_results: Sequence[Results], folder: Path) -> Path:
     claims = [claim_notes(results) for results in all_results]
     for results, notes in zip(all_results, claims, strict=True):
         write_study(results, notes, folder)
+    columns = ("", "claims hold", "fail", "not measured", "training")
     sources: dict[str, dict[str, list[tuple[str | Link, ...]]]] = {}
     for results, notes in zip(all_results, claims, strict=True):
         study = results.study
         studies = sources.setdefault(study.source.split(",")[0], {})
-        studies.setdefault(f"{study.name}: {study.title}", []).append(_line(results, notes))
-    columns = ("scale", "claims hold", "fail", "not measured", "training")
-    sections = []
-    for source, studies in sources.items():
-        sections.append(Section(source))
-        for title, lines in studies.items():
-            sections.append(Section(title, level=3, tables=[Table("", columns, tuple(lines))]))
+        head = (f"{study.name}: {study.title}", *[""] * (len(columns) - 1))
+        studies.setdefault(study.name, [head]).append(_line(results, notes))
+    sections = [
+        Section(source, tables=[Table("", columns, tuple(chain(*studies.values())))])
+        for source, studies in sources.items()
+    ]
     return write_page(
         folder, "Studies", [Note(SCALES)], (), (), "unpick report", sections=sections
     )
