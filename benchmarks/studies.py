@@ -39,15 +39,16 @@ def main():
                 if cell.config.steps:
                     for config in cell.configs():
                         families.setdefault(config.family(), {})[config] = None
+            try:
+                for data in {members[0].data for members in map(list, families.values())}:
+                    if data not in datasets:
+                        datasets[data] = data.load()
+            except DataMissing as error:
+                print(f"{name} {scale}: not measured: {error}")
+                continue
             seconds = 0.0
             for members in map(list, families.values()):
-                data = members[0].data
-                try:
-                    dataset = datasets[data] if data in datasets else data.load()
-                except DataMissing:
-                    print(f"{name} {scale}: no {data.name} here, left out")
-                    continue
-                datasets[data] = dataset
+                dataset = datasets[members[0].data]
                 small = trains_together(members[0], dataset.shape)
                 share = min(MOST_TOGETHER, -(-len(members) // WORKERS)) if small else 1
                 network = json.dumps([members[0].family(), share])
