@@ -2,49 +2,61 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from unpick.data.synthetic import SynthLin
+from unpick.data.synthetic import SynthLin, SynthNonlin
 from unpick.figures.curves import BetaPanel, beta_search
 from unpick.objectives import BetaVAE
-from unpick.studies.chapter3 import NOTES, Data, beta_of, printed_beta, setting
+from unpick.studies.chapter3 import CLOUDS, NOTES, Data, beta_of, printed_beta, setting
 from unpick.studies.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
 
 COLLAPSED = 0.95  # a mean posterior variance from which a latent counts as lost
 SHORTER: Mapping[Data, int] = {"synth-lin": 3, "synth-nonlin": 12}  # at standard scale
 AS_GOOD = 0.01  # of DS: what comes so near to the best is as good
 FACTORS: Mapping[Data, int] = {"synth-lin": 2, "synth-nonlin": 2, "sprites": 5}
-GRID: Mapping[Data, tuple[float, ...]] = {
+# Another draw of the network, one that hardly skews the factors: who aligns with it has them.
+STRAIGHT = "synth-nonlin, draw 6"
+ROWS: Mapping[str, Data] = {
+    "synth-lin": "synth-lin",
+    "synth-nonlin": "synth-nonlin",
+    STRAIGHT: "synth-nonlin",
+    "sprites": "sprites",
+}
+GRID: Mapping[str, tuple[float, ...]] = {
     "synth-lin": tuple(10 ** (k / 3) for k in range(-18, 2)),
     "synth-nonlin": tuple(10 ** (k / 3) for k in range(-15, 0)),
+    STRAIGHT: tuple(10 ** (k / 3) for k in range(-10, 0)),
     "sprites": (1 / 16, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0),
 }
 
 
 def cells(scale: Scale) -> Sequence[Cell]:
-    """A range of betas on each data set; sprites not at `quick`."""
+    """A range of betas on each data set; at `quick` on two of them."""
     entries: list[Cell] = []
-    for data in GRID:
-        if data == "sprites" and scale == "quick":
+    for row, data in ROWS.items():
+        if scale == "quick" and row not in CLOUDS:
             continue
-        config = setting(data, "beta-vae", scale)
+        config, note = setting(data, "beta-vae", scale), NOTES[data]
         if data != "sprites" and scale == "standard":
             config = replace(config, steps=config.steps // SHORTER[data])
-        seeds = {"quick": 3, "standard": 3 if data == "sprites" else 5, "paper": 10}[scale]
+        if row == STRAIGHT:
+            config, note = replace(config, data=SynthNonlin(data_seed=6)), "not in the thesis"
+        seeds = {"quick": 3, "standard": 5 if row in CLOUDS else 3, "paper": 10}[scale]
         pixels = 4 if scale == "paper" and data == "sprites" else 1  # as many as at standard
-        for beta in (pixels * each for each in GRID[data]):
+        for beta in (pixels * each for each in GRID[row]):
             each = replace(config, objective=BetaVAE(beta))
-            entries.append(Cell(data, f"beta {beta:.2g}", each, seeds, note=NOTES[data]))
+            entries.append(Cell(row, f"beta {beta:.2g}", each, seeds, note=note))
     return entries
 
 
-def searched(results: Results, data: str) -> dict[float, Outcome]:
+def searched(results: Results, row: str) -> dict[float, Outcome]:
     """The outcomes on a data set by beta, ascending."""
     found = {}
-    for outcome in results.rows().get(data, {}).values():
+    for outcome in results.rows().get(row, {}).values():
         found[beta_of(outcome.cell.config)] = outcome
     return dict(sorted(found.items()))
 
@@ -106,23 +118,18 @@ def discrete(results: Results) -> Verdict:
     return Verdict(not wrong, f"{evidence} of {len(search)}")
 
 
-def rule_works(results: Results) -> Verdict:
-    """On every data set the rule's beta is within a factor of three of one of the best."""
-    said, holds = [], dict[str, bool]()
-    for data in FACTORS:
-        search = searched(results, data)
-        if not search:
-            continue
-        found, good = rule(search), best(search)
-        if found is None or found == min(search):
-            holds[data] = False
-            said.append(f"{data}: {'no' if found is None else 'at every beta a'} latent is lost")
-            continue
-        off = min(max(found / beta, beta / found) for beta in good)
-        holds[data] = off <= 3
-        spread = f"{min(good):.2g}" + (f" to {max(good):.2g}" if len(good) > 1 else "")
-        said.append(f"{data}: {found:.2g}, best {spread} (a factor of {off:.2g})")
-    return Verdict(results.every(holds), "; ".join(said))
+def rule_works(row: str, results: Results) -> Verdict:
+    """The rule's beta is within a factor of three of one of the best."""
+    search = searched(results, row)
+    asked = [cell for cell in results.study.cells(results.scale) if cell.row == row]
+    if not search or len(search) < len(asked):
+        return Verdict(None, "")
+    found, good = rule(search), best(search)
+    if found is None or found == min(search):
+        return Verdict(False, f"{'no' if found is None else 'at every beta a'} latent is lost")
+    off = min(max(found / beta, beta / found) for beta in good)
+    spread = f"{min(good):.2g}" + (f" to {max(good):.2g}" if len(good) > 1 else "")
+    return Verdict(off <= 3, f"{found:.2g}, best {spread} (a factor of {off:.2g})")
 
 
 def _table(search: Mapping[float, Outcome], measure: str) -> Float[np.ndarray, "b s"]:
@@ -135,20 +142,20 @@ def _table(search: Mapping[float, Outcome], measure: str) -> Float[np.ndarray, "
 def draw(results: Results) -> Figure | None:
     """Figure 3.7."""
     panels = []
-    for data, factors in FACTORS.items():
-        search = searched(results, data)
+    for row, data in ROWS.items():
+        search = searched(results, row)
         if not search:
             continue
         config = next(iter(search.values())).cell.config
         ds, dto, active = (_table(search, measure) for measure in ("DS", "DtO", "active"))
         panels.append(
             BetaPanel(
-                title=data,
+                title=row,
                 beta=np.array(list(search)),
                 ds=ds,
                 dto=np.where(active < 2, np.nan, dto),
                 active=active,
-                factors=factors,
+                factors=FACTORS[data],
                 chance=next(iter(search.values())).mean("chance"),
                 published_beta=printed_beta(data, results.scale),
                 rule_beta=rule(search),
@@ -169,7 +176,13 @@ latents are in use than there are factors. Between the two DS has a plateau.
 
 Who has no labels can raise beta until the mean posterior variance of a latent reaches one (here
 0.95), as section 3.3.6 advises. Best is the beta with the highest DS, and any other within 0.01
-of it. DtO means nothing where fewer than two latents are active.""",
+of it. DtO means nothing where fewer than two latents are active.
+
+The rule finds where a latent is lost, so it can only be near the best beta if DS stays on its
+plateau up to there. It does not if the factors themselves are skewed, as the network of
+synth-nonlin skews them: the better the latent axes align with the singular directions, the less
+they are the factors, and DS is highest where they are only half aligned. A network that hardly
+skews them (draw 6) is searched beside it.""",
     cells=cells,
     measures=("DS", "DtO", "active", "largest variance"),
     claims=(
@@ -178,10 +191,13 @@ of it. DtO means nothing where fewer than two latents are active.""",
             "Beyond it latents are lost in discrete steps, where the linear VAE loses them.",
             discrete,
         ),
-        Claim(
-            "The rule (raise beta until a posterior variance reaches one) lands within a factor "
-            "of three of the best beta.",
-            rule_works,
+        *(
+            Claim(
+                f"On {row} the rule (raise beta until a posterior variance reaches one) lands "
+                "within a factor of three of the best beta.",
+                partial(rule_works, row),
+            )
+            for row in ROWS
         ),
     ),
     drawings=(
