@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from unpick.figures.regime import delta_kl_curves
 from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.studies.chapter3 import CLOUDS, NAMES, NOTES, PRINTED, SEEDS, Data, Method, setting
+from unpick.studies.comparing import drawing
 from unpick.studies.published import published
 from unpick.studies.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
 
@@ -102,6 +103,7 @@ data.""",
         ),
     ),
     drawings=(
+        drawing("settled", "settled", "share of training in the polarized regime (%)"),
         Drawing(
             "thesis-3.2",
             "Delta_KL over training",

@@ -15,6 +15,7 @@ from unpick.figures.restarts import restarts
 from unpick.geometry import distance_to_orthogonality, haar_distance
 from unpick.metrics.association import association
 from unpick.studies.chapter3 import CLOUDS, NAMES, NOTES, PRINTED, SEEDS, Data, Method, setting
+from unpick.studies.comparing import drawing
 from unpick.studies.measures import latent_means
 from unpick.studies.published import Printed, published
 from unpick.studies.study import Cell, Claim, Drawing, Results, Scale, Study, Verdict
@@ -205,6 +206,8 @@ numbers; the footnotes name it, and the study `thesis-3.3-open` shows what other
         ),
     ),
     drawings=(
+        drawing("dto", "DtO", "distance to orthogonality", [RESTARTS]),
+        drawing("ds", "DS", "disentanglement score", [RESTARTS]),
         *(
             Drawing(
                 f"thesis-3.3-{data}",
