@@ -13,7 +13,7 @@ class ReportOptions:
     Attributes:
         runs: The folder of run folders.
         report: The folder of the site.
-        markdown: A folder for Markdown, too; of each study the largest scale that was run.
+        markdown: A folder for Markdown, too; of each study the scale that has the most runs.
     """
 
     runs: Path = Path("runs")
@@ -44,7 +44,8 @@ def report(arguments: Arguments) -> None:
         status.update("writing pages")
         page = write_site(found, options.report)
         if options.markdown is not None:
-            for results in {each.study.name: each for each in found}.values():
+            most = sorted(found, key=lambda each: sum(len(o.runs) for o in each.outcomes))
+            for results in {each.study.name: each for each in most}.values():
                 status.update(f"writing {results.study.name}.md")
                 write_markdown(results, options.markdown)
     write(f"report: {page}")

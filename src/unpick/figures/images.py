@@ -15,7 +15,7 @@ from unpick.figures.style import BLUE, ORANGE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POINTS = 60  # of a drawn line; more would only make the file larger
+POINTS = 25  # of a drawn line; more would only make the file larger
 
 
 def contact_sheet(dataset: Dataset, columns: int = 12, seed: int = 0) -> Figure:

@@ -7,6 +7,8 @@ from matplotlib.figure import Figure
 
 from unpick.figures.style import BLUE, GREY
 
+POINTS = 150  # of a drawn line, about
+
 
 def delta_kl_curves(
     panels: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]], threshold: float = 3.0
@@ -18,7 +20,10 @@ def delta_kl_curves(
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         for share, error in lines:
-            axes.semilogy(share, np.maximum(error, 1e-3), color=BLUE, linewidth=0.6, alpha=0.6)
+            every = slice(None, None, max(1, len(share) // POINTS))
+            axes.semilogy(
+                share[every], np.maximum(error[every], 1e-3), color=BLUE, linewidth=0.6, alpha=0.6
+            )
         axes.axhline(threshold, color=GREY, linestyle="--", linewidth=0.9)
         axes.set_title(title, fontsize=9)
     for axes in grid.flat[len(panels) :]:
