@@ -267,6 +267,16 @@ def test_verdicts_of_tables_3_2_and_3_4():
         found = results(*own, study=thesis_3_2.STUDY)
         return thesis_3_2.dominates(found).holds, thesis_3_2.larger_takes_longer(found).holds
 
+    long = replace(CONFIG, steps=10 * CONFIG.steps)
+    late = outcome("a", "2", settled=[20.0, 20.0])  # within a tenth of the published training
+    short = results(late, study=thesis_3_2.STUDY)
+    whole = {"quick": [late.cell], "paper": [replace(late.cell, config=long)]}
+    study = replace(thesis_3_2.STUDY, cells=lambda scale: whole[scale])
+    assert not thesis_3_2.soon(short).holds
+    assert thesis_3_2.soon(Results(study, "quick", (late,))).evidence == "least: a, 2, 92.0 %"
+    never = replace(late, values={"settled": np.array([0.0, 99.0])})
+    assert not thesis_3_2.soon(Results(study, "quick", (never,))).holds
+
     assert share(99.0, 91.0) == (True, True)
     assert share(91.0, 99.0) == (True, False)
     assert share(99.0, 89.0) == (False, True)

@@ -1,6 +1,6 @@
 """Table 3.2 of Zietlow (2022): how much of training is spent in the polarized regime."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,6 @@ from unpick.figures.regime import delta_kl_curves
 from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.studies.chapter3 import (
     CLOUDS,
-    EPOCH,
     NAMES,
     NOTES,
     PRINTED,
@@ -39,15 +38,10 @@ def cells(scale: Scale) -> Sequence[Cell]:
     for data in METHODS if scale != "quick" else CLOUDS:
         printed = PRINTED.get(data, data)
         for name, latents in LATENTS.items():
-            config = setting(
-                data, METHODS[data], "standard" if scale == "quick" else scale, latents
-            )
+            length = "standard" if scale == "quick" else scale
+            config = setting(data, METHODS[data], length, latents)
             if scale == "quick":
                 config = replace(config, steps=60_000)
-            if scale == "standard" and data not in (*CLOUDS, "sprites"):
-                # Nothing has to turn here, so the published optimiser does in few epochs.
-                config = setting(data, METHODS[data], "paper", latents)
-                config = replace(config, steps=15 * EPOCH)
             column, seeds = f"{config.model.latents} latents", SEEDS[scale][data]
             values = published("thesis-3.2", printed, name)
             seeds = 3 if scale == "quick" else seeds
@@ -57,12 +51,32 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 def dominates(results: Results) -> Verdict:
     """At least nine tenths of training, for every entry."""
-    shares = {f"{o.cell.row}, {o.cell.column}": o.mean("settled") for o in _settled(results)}
+    return _nine_tenths(results, {_name(o): o.mean("settled") for o in _settled(results)})
+
+
+def soon(results: Results) -> Verdict:
+    """The same, with the steps until Delta_KL stays below 3 % as a share of the published ones."""
+    steps = {(c.row, c.column): c.config.steps for c in results.study.cells("paper")}
+    shares = {}
+    for outcome in _settled(results):
+        settled, cell = outcome.values["settled"] / 100, outcome.cell
+        until = (1 - settled) * cell.config.steps
+        # Who has not settled at all may never do so.
+        share = np.where(settled > 0, 1 - until / steps[cell.row, cell.column], 0.0)
+        shares[_name(outcome)] = 100 * float(share.mean())
+    return _nine_tenths(results, shares)
+
+
+def _nine_tenths(results: Results, shares: Mapping[str, float]) -> Verdict:
     if not shares:
         return Verdict(None, "")
     worst = min(shares, key=lambda name: shares[name])
     holds = results.every({name: share >= 90 for name, share in shares.items()})
     return Verdict(holds, f"least: {worst}, {shares[worst]:.1f} %")
+
+
+def _name(outcome: Outcome) -> str:
+    return f"{outcome.cell.row}, {outcome.cell.column}"
 
 
 def larger_takes_longer(results: Results) -> Verdict:
@@ -85,7 +99,7 @@ def draw(results: Results) -> Figure | None:
     """Delta_KL over training, a line a seed."""
     panels: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for outcome in _settled(results):
-        lines = panels.setdefault(f"{outcome.cell.row}, {outcome.cell.column}", [])
+        lines = panels.setdefault(_name(outcome), [])
         for run in outcome.runs:
             latents = run.latents()
             share = latents.pop("step").numpy() / run.config.steps
@@ -111,6 +125,11 @@ data.""",
     claims=(
         Claim(
             "Delta_KL stays below 3 % for at least 90 % of training on every data set.", dominates
+        ),
+        Claim(
+            "It would be 90 % or more of the published training too, if what has settled within "
+            "ours stays so: settling takes steps, not a share of training.",
+            soon,
         ),
         Claim(
             "A latent space that is larger than needed takes longer to settle.",
