@@ -171,4 +171,5 @@ def test_scales():
     assert heads.config.objective == celeba.config.objective
     assert heads.config.model == celeba.config.model
     assert heads.config.steps == 50 * (101_640 // 128)
-    assert STUDY.departures(heads) == ""
+    assert STUDY.departures(heads) == "rendered heads stand for CelebA"
+    assert STUDY.departures(celeba) == ""

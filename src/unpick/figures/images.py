@@ -107,7 +107,8 @@ def coordinate_lines(
     for level in np.linspace(0.05, 0.95, lines):
         near = (square[:, other] - level).abs() < 0.003
         order = square[near, factor].argsort()
-        line = codes[near][order][:: max(1, len(order) // POINTS)]
+        some = torch.linspace(0, len(order) - 1, min(len(order), POINTS)).round().long()
+        line = codes[near][order][some]
         axes.plot(line[:, 0], line[:, 1], color=colour, linewidth=0.8)
 
 

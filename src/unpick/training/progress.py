@@ -114,7 +114,8 @@ class Bars:
             self.before[report.key] = share * first
             total = self.work - sum(self.before.values())
             self.progress.update(self.whole, completed=sum(self.done.values()), total=total)
-            self.progress.update(task, visible=report.step < report.total)
+            over = report.work > 0 and report.step == report.total  # waiting is no work
+            self.progress.update(task, visible=not over)
         for name in report.stopped.keys() - self.told:
             self.told.add(name)
             step = report.stopped[name]
