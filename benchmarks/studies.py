@@ -1,9 +1,11 @@
 """What each study costs: the speed of every kind of training in it, times its steps.
 
-Writes src/unpick/studies/costs.json, which `unpick studies` prints. Run it on an idle machine.
+Writes src/unpick/studies/costs.json, which `unpick studies` prints; names of studies as arguments
+measure those again. Run it on an idle machine.
 """
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -31,8 +33,11 @@ def pace(configs, dataset):
 
 def main():
     torch.set_num_threads(1)
-    datasets, paces, costs = {}, {}, {}
-    for name, study in STUDIES.items():
+    file = Path(unpick.studies.__file__).with_name("costs.json")
+    costs = json.loads(file.read_text())["seconds"]
+    datasets, paces = {}, {}
+    for name in sys.argv[1:] or STUDIES:
+        study = STUDIES[name]
         for scale in SCALES:
             families = {}
             for cell in study.cells(scale):
@@ -46,7 +51,7 @@ def main():
             except DataMissing as error:
                 print(f"{name} {scale}: not measured: {error}")
                 continue
-            seconds = 0.0
+            seconds = longest = 0.0
             for members in map(list, families.values()):
                 dataset = datasets[members[0].data]
                 small = trains_together(members[0], dataset.shape)
@@ -54,11 +59,13 @@ def main():
                 network = json.dumps([members[0].family(), share])
                 if network not in paces:
                     paces[network] = pace(members[:share], dataset)
-                seconds += paces[network] * members[0].steps * len(members) / share / WORKERS
+                each = paces[network] * members[0].steps
+                longest = max(longest, each)  # what trains together cannot be shared out
+                seconds += each * len(members) / share / WORKERS
+            seconds = max(seconds, longest)
             if families:
                 costs.setdefault(name, {})[scale] = round(seconds)
                 print(f"{name} {scale}: {seconds:.0f} s")
-    file = Path(unpick.studies.__file__).with_name("costs.json")
     file.write_text(json.dumps({"seconds": costs}, indent=1) + "\n")
 
 
