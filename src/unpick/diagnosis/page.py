@@ -11,8 +11,7 @@ from unpick.diagnosis.result import Diagnosis
 from unpick.diagnosis.subject import Subject
 from unpick.metrics import MutualInformationGap
 from unpick.report import Note, Picture, Table, score_table, show, write_page
-
-COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
+from unpick.report.terminal import COLOURS
 
 
 def print_diagnosis(subject: Subject, diagnosis: Diagnosis, console: Console) -> None:

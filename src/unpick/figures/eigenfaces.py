@@ -8,6 +8,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from unpick.figures.images import tile
+
 GAP = 2  # pixels between images
 
 
@@ -30,12 +32,10 @@ def eigenfaces(
     for axes, (title, (images, labels)) in zip(
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
     ):
-        channels, height, width = images.shape[2:]
+        height, width = images.shape[3:]
         room = torch.nn.functional.pad(images, (0, GAP, 0, GAP), value=1.0)
-        tiled = room.permute(0, 3, 1, 4, 2).flatten(2, 3).flatten(0, 1)  # (rows h, columns w, c)
-        picture = tiled[:-GAP, :-GAP].clamp(0, 1).numpy()
         axes.imshow(
-            picture[..., 0] if channels == 1 else picture,
+            tile(room)[:-GAP, :-GAP],
             cmap="gray",
             vmin=0,
             vmax=1,

@@ -40,20 +40,24 @@ def image_grid(
     images: Float[Tensor, "rows columns c h w"], labels: Sequence[str], title: str = ""
 ) -> Figure:
     """Rows of images, each row with a label at its left."""
-    rows, columns, channels = images.shape[:3]
-    pad = torch.nn.functional.pad(images, (1, 1, 1, 1), value=0.5)
-    tiled = pad.permute(0, 3, 1, 4, 2).flatten(2, 3).flatten(0, 1)  # (rows h, columns w, c)
+    rows, columns = images.shape[:2]
+    picture = tile(torch.nn.functional.pad(images, (1, 1, 1, 1), value=0.5))
     figure = Figure(figsize=(1.2 + 0.75 * columns, 0.4 + 0.75 * rows), layout="constrained")
     axes = figure.subplots()
-    picture = tiled.clamp(0, 1).numpy()
-    axes.imshow(picture[..., 0] if channels == 1 else picture, cmap="gray", vmin=0, vmax=1)
-    side = tiled.shape[0] / rows
+    axes.imshow(picture, cmap="gray", vmin=0, vmax=1)
+    side = picture.shape[0] / rows
     axes.set_yticks(side * (np.arange(rows) + 0.5), labels)
     axes.set_xticks([])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_title(title)
     return figure
+
+
+def tile(images: Float[Tensor, "rows columns c h w"]) -> Float[np.ndarray, "height width *c"]:
+    """One picture of all, as matplotlib takes it; grey ones have no axis for their channel."""
+    whole = images.permute(0, 3, 1, 4, 2).flatten(2, 3).flatten(0, 1).clamp(0, 1).numpy()
+    return whole[..., 0] if images.shape[2] == 1 else whole
 
 
 def cloud(dataset: Dataset) -> Figure:

@@ -29,7 +29,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     study, claims = results.study, claim_notes(results)
     pictures, problems = draw_all(results, folder, study.name, pdf=False)
     parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
-    parts += [plain(text) for text in study.about.split("\n\n") if text.strip()]
+    parts += [plain(text) for text in study.paragraphs]
     if claims:
         parts += ["## Claims", "\n".join(_item(note) for note in claims)]
     if results.outcomes and study.measures:

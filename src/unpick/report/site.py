@@ -77,7 +77,7 @@ def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
     study = results.study
     pictures, problems = draw_all(results, folder, f"{study.name}-{results.scale}")
     lead = [Note(f"{study.source}. Scale: {results.scale}.")]
-    lead += [Note(" ".join(text.split())) for text in study.about.split("\n\n") if text.strip()]
+    lead += [Note(text) for text in study.paragraphs]
     sections = []
     if claims:
         sections.append(Section("Claims", notes=claims))

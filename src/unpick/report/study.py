@@ -13,12 +13,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from unpick.report.page import Link, Note, Table
-from unpick.report.terminal import fits, show
+from unpick.report.terminal import COLOURS, fits, show
 from unpick.runs.disk import environment
 from unpick.studies import Cell, Outcome, Results
 
 MARKS = {True: "good", False: "bad", None: "note"}
-COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4}  # after the point; 2 for everything else
 UNITS = {"settled": " %"}
 NONE = "\N{EN DASH}"  # where a run has no value

@@ -7,6 +7,8 @@ from rich.text import Text
 
 from unpick.report.page import Table
 
+COLOURS = {"good": "green", "note": "yellow", "bad": "red"}  # of a note's mark
+
 
 def show(table: Table, console: Console) -> None:
     """The table; a row with only a first cell heads a group."""

@@ -61,6 +61,13 @@ def searched(results: Results, row: str) -> dict[float, Outcome]:
     return dict(sorted(found.items()))
 
 
+def whole(results: Results, row: str) -> dict[float, Outcome]:
+    """The same; nothing unless every beta that was asked for is there."""
+    search = searched(results, row)
+    asked = sum(cell.row == row for cell in results.study.cells(results.scale))
+    return search if len(search) == asked else {}
+
+
 def rule(search: Mapping[float, Outcome]) -> float | None:
     """The practitioner's beta: where a latent's mean posterior variance first reaches one.
 
@@ -81,7 +88,7 @@ def best(search: Mapping[float, Outcome]) -> list[float]:
 
 def plateau(results: Results) -> Verdict:
     """On synth-lin DS is almost 1 over at least a decade of beta, and lower on both sides."""
-    search = searched(results, "synth-lin")
+    search = whole(results, "synth-lin")
     if not search:
         return Verdict(None, "")
     high = [beta for beta, outcome in search.items() if outcome.mean("DS") >= 0.97]
@@ -105,7 +112,7 @@ def thresholds(data: SynthLin) -> tuple[float, ...]:
 
 def discrete(results: Results) -> Verdict:
     """On synth-lin latents are lost one by one, each where the linear VAE says."""
-    search = searched(results, "synth-lin")
+    search = whole(results, "synth-lin")
     if not search:
         return Verdict(None, "")
     data = next(iter(search.values())).cell.config.data
@@ -120,9 +127,8 @@ def discrete(results: Results) -> Verdict:
 
 def rule_works(row: str, results: Results) -> Verdict:
     """The rule's beta is within a factor of three of one of the best."""
-    search = searched(results, row)
-    asked = [cell for cell in results.study.cells(results.scale) if cell.row == row]
-    if not search or len(search) < len(asked):
+    search = whole(results, row)
+    if not search:
         return Verdict(None, "")
     found, good = rule(search), best(search)
     if found is None or found == min(search):

@@ -179,6 +179,11 @@ class Study:
     claims: tuple[Claim, ...] = ()
     drawings: tuple[Drawing, ...] = ()
 
+    @property
+    def paragraphs(self) -> list[str]:
+        """Of `about`, each on one line."""
+        return [" ".join(text.split()) for text in self.about.split("\n\n") if text.strip()]
+
     def departures(self, cell: Cell) -> str:
         """What differs between a cell and the same one at the scale of the paper, and its note."""
         for paper in self.cells("paper"):

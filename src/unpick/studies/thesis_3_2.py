@@ -42,9 +42,11 @@ def cells(scale: Scale) -> Sequence[Cell]:
             config = setting(data, METHODS[data], length, latents)
             if scale == "quick":
                 config = replace(config, steps=60_000)
-            column, seeds = f"{config.model.latents} latents", SEEDS[scale][data]
-            values = published("thesis-3.2", printed, name)
-            seeds = 3 if scale == "quick" else seeds
+            column, values = (
+                f"{config.model.latents} latents",
+                published("thesis-3.2", printed, name),
+            )
+            seeds = 3 if scale == "quick" else SEEDS[scale][data]
             cells.append(Cell(data, column, config, seeds, values, NOTES[data]))
     return cells
 
