@@ -321,7 +321,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, send):
     time.sleep(4)
     for waiting in (second, process):
         send(waiting.pid, signal.SIGINT)
-        _, err = waiting.communicate(timeout=30)
+        _, err = waiting.communicate(timeout=120)
         assert waiting.returncode == 130
         assert err.rstrip().endswith("run the same command again to go on")
         assert "Traceback" not in err

@@ -15,9 +15,10 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from unpick import studies
+from unpick import studies, theory
 from unpick.cli.report import report
 from unpick.data import MNIST
+from unpick.report.ledger_pictures import DRAWINGS
 from unpick.report.markdown import write_markdown
 from unpick.report.page import Link, Table, write_page
 from unpick.report.site import write_site
@@ -66,7 +67,7 @@ STUDY = Study(
     ("DtO", "DS"),
     CLAIMS,
     (
-        Drawing("toy-dots", "Dots", "Some dots.", draw),
+        Drawing("dots", "Dots", "Some dots.", draw),
         Drawing("none", "Nothing", "Not run.", lambda results: None),
     ),
 )
@@ -426,8 +427,27 @@ def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch
     monkeypatch.setattr(
         studies, "collect", lambda study, scale, root, tell: replace(found, scale=scale)
     )
-    report([])
-    assert Page(Path("report/index.html")).links == ["sum-quick.html", "toy-quick.html"]
+    few = theory.ledger(["Z-L1", "B-P7"])
+    monkeypatch.setattr(theory, "ledger", lambda tell: few)
+    report(["--markdown", "markdown"])
+    links = Page(Path("report/index.html")).links
+    assert links == ["sum-quick.html", "toy-quick.html", "ledger.html"]
+    page = Page(Path("report/ledger.html"))
+    assert page.links[:3] == ["index.html", "#Z-L1", "#B-P7"]
+    assert ["B-P7", few[1].entry.title, "holds after correction"] in page.rows
+    text = Path("report/ledger.html").read_text()
+    assert text.count('id="B-P7"') == 1
+    assert text.count('<span class="display">') == 3  # two formulas and a correction
+    assert few[1].entry.mutation.text in text
+    for picture in page.images:
+        assert Path("report", picture).exists()
+    assert len(page.images) == len(DRAWINGS) - 1  # none of the two is an approximation
+    markdown = Path("markdown/ledger.md").read_text()
+    for judgement in few:
+        assert f"```math\n{judgement.entry.formula}\n```" in markdown
+        assert f"## {judgement.entry.id}: {judgement.entry.title}" in markdown
+    first, second = json.loads(Path("markdown/ledger.json").read_text())
+    assert (first["id"], second["verdict"]) == ("Z-L1", "holds after correction")
 
 
 def test_the_verb_imports_nothing_heavy():

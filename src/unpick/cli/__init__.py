@@ -13,6 +13,7 @@ from unpick.cli.diagnose import diagnose
 from unpick.cli.measure import measure
 from unpick.cli.report import report
 from unpick.cli.study import studies, study
+from unpick.cli.theory import theory
 from unpick.cli.train import train
 from unpick.names import pick
 
@@ -70,6 +71,7 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "diagnose": diagnose,
     "studies": studies,
     "study": study,
+    "theory": theory,
     "report": report,
     "data": data,
     "demo": demo,

@@ -22,14 +22,16 @@ class ReportOptions:
 
 
 def report(arguments: Arguments) -> None:
-    """Write a site with the tables and figures of every study that was run."""
+    """Write a site with the tables and figures of every study that was run, and the ledger."""
     options = parse(ReportOptions, arguments, "unpick report")
     from rich.console import Console
 
+    from unpick.report.ledger_page import write_ledger_markdown
     from unpick.report.markdown import write_markdown
     from unpick.report.site import write_site
     from unpick.report.study import distinct
     from unpick.studies import SCALES, STUDIES, Results, collect
+    from unpick.theory import ledger
 
     found: list[Results] = []
     with Console(stderr=True).status("looking for runs") as status:
@@ -41,13 +43,15 @@ def report(arguments: Arguments) -> None:
             found += distinct(scales)
         if not any(results.outcomes for results in found):
             fail(f"no finished runs of a study in {options.runs}; first `unpick study NAME`")
+        judgements = ledger(tell=lambda name: status.update(f"checking {name}"))
         status.update("writing pages")
-        page = write_site(found, options.report)
+        page = write_site(found, options.report, judgements)
         if options.markdown is not None:
             most = sorted(found, key=lambda each: sum(len(o.runs) for o in each.outcomes))
             for results in {each.study.name: each for each in most}.values():
                 status.update(f"writing {results.study.name}.md")
                 write_markdown(results, options.markdown)
+            write_ledger_markdown(judgements, options.markdown)
     write(f"report: {page}")
     if options.markdown is not None:
         write(f"Markdown: {options.markdown}")

@@ -1,31 +1,39 @@
 """The figures of a study, drawn and written whole."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from unpick.figures import house_style, save
 from unpick.report.page import Link, Note, Picture
 from unpick.runs.disk import write
-from unpick.studies import Results
+from unpick.studies import Drawing
 
 
 def draw_all(
-    results: Results, folder: Path, stem: str, *, pdf: bool = True
+    drawings: Sequence[Drawing],
+    results: Any,  # noqa: ANN401
+    folder: Path,
+    stem: str,
+    *,
+    pdf: bool = True,
 ) -> tuple[list[Picture], list[Note]]:
     """Draw what can be drawn into `folder/figures`; pictures, and notes on those that failed.
 
     A damaged run costs the figure that needs it, not the page.
 
     Args:
-        results: Of the study.
+        drawings: What to draw.
+        results: What they are drawn from.
         folder: Of the page.
         stem: How the names of the files begin.
         pdf: Whether to write each as PDF, too, and to link to it.
     """
     pictures, problems = [], []
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    for drawing in results.study.drawings:
-        name = f"{stem}-{drawing.name.removeprefix(f'{results.study.name}-')}"
+    for drawing in drawings:
+        name = f"{stem}-{drawing.name}"
         try:
             with house_style():
                 figure = drawing.draw(results)

@@ -27,7 +27,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     study, claims = results.study, claim_notes(results)
-    pictures, problems = draw_all(results, folder, study.name, pdf=False)
+    pictures, problems = draw_all(study.drawings, results, folder, study.name, pdf=False)
     parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
     parts += [plain(text) for text in study.paragraphs]
     if claims:

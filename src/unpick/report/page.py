@@ -8,6 +8,7 @@ from pathlib import Path
 import jinja2
 
 import unpick
+from unpick.report.formula import Typesetter
 from unpick.runs.disk import write
 
 
@@ -34,7 +35,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Note:
-    """A paragraph; with a title and a mark (good, note, bad) it stands out, a word before it."""
+    """A paragraph; with a title and a mark (good, note, bad) it stands out, a word before it.
+
+    Titles and texts may hold `code`, $formula$ and $$formula$$, as captions of pictures may.
+    """
 
     text: str
     title: str = ""
@@ -93,6 +97,7 @@ def write_page(
     )
     page = environment.from_string(source).render(
         title=title,
+        typesetter=Typesetter(),
         parts=[Section("", notes=notes, tables=tables, pictures=pictures), *sections],
         command=command,
         up=up,

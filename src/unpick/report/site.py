@@ -7,6 +7,9 @@ from itertools import chain
 from pathlib import Path
 
 from unpick.report.drawings import draw_all
+from unpick.report.ledger import ledger_table
+from unpick.report.ledger_page import NAME as LEDGER_PAGE
+from unpick.report.ledger_page import write_ledger
 from unpick.report.page import Folded, Link, Note, Section, Table, write_page
 from unpick.report.study import (
     NONE,
@@ -20,15 +23,23 @@ from unpick.report.study import (
 )
 from unpick.studies import Outcome, Results
 from unpick.studies.costs import duration
+from unpick.theory import Judgement
 from unpick.training.config import RunConfig, to_json
 
 WORDS = ("holds", "fails", "not measured")
 
 
-def write_site(all_results: Sequence[Results], folder: Path) -> Path:
+def write_site(
+    all_results: Sequence[Results], folder: Path, judgements: Sequence[Judgement] = ()
+) -> Path:
     """Write the pages and their figures into the folder; the index's path.
 
     Nothing is loaded from elsewhere, so the folder can be put anywhere.
+
+    Args:
+        all_results: A page each.
+        folder: Is made if need be.
+        judgements: Of the ledger, for a page of its own if there are some.
     """
     folder.mkdir(parents=True, exist_ok=True)
     claims = [claim_notes(results) for results in all_results]
@@ -45,6 +56,10 @@ def write_site(all_results: Sequence[Results], folder: Path) -> Path:
         Section(source, tables=[Table("", columns, tuple(chain(*studies.values())))])
         for source, studies in sources.items()
     ]
+    if judgements:
+        write_ledger(judgements, folder)
+        row = (Link("The ledger", LEDGER_PAGE), ledger_table(judgements).caption)
+        sections.append(Section("Theory", tables=[Table("", ("", "verdicts"), (row,))]))
     return write_page(
         folder, "Studies", [Note(SCALES)], (), (), "unpick report", sections=sections
     )
@@ -75,7 +90,7 @@ def page_name(results: Results) -> str:
 def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
     """One page: the claims, the table, the figures, then the runs of every number."""
     study = results.study
-    pictures, problems = draw_all(results, folder, f"{study.name}-{results.scale}")
+    pictures, problems = draw_all(study.drawings, results, folder, f"{study.name}-{results.scale}")
     lead = [Note(f"{study.source}. Scale: {results.scale}.")]
     lead += [Note(text) for text in study.paragraphs]
     sections = []

@@ -147,12 +147,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of a study; `draw` gives None if what it needs was not run."""
+    """A figure of a study, drawn from its results; None if what it needs was not run."""
 
     name: str
     title: str
     caption: str
-    draw: Callable[[Results], Figure | None]
+    draw: Callable[[Any], Figure | None]
 
 
 @dataclass(frozen=True)

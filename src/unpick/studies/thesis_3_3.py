@@ -210,7 +210,7 @@ numbers; the footnotes name it, and the study `thesis-3.3-open` shows what other
         drawing("ds", "DS", "disentanglement score", [RESTARTS]),
         *(
             Drawing(
-                f"thesis-3.3-{data}",
+                data,
                 f"{data}: the unit square in latent space",
                 "Lines along the first factor are blue, along the second orange; aligned means "
                 "parallel to the picture's edges. Not a figure of the thesis.",

@@ -1,0 +1,71 @@
+"""`unpick theory`."""
+
+from dataclasses import dataclass
+
+from unpick.arguments import Arguments, fail, parse, write
+
+
+@dataclass(frozen=True)
+class TheoryOptions:
+    """What to print.
+
+    Attributes:
+        json: Print JSON, with the evidence of every claim, in place of a table.
+    """
+
+    json: bool = False
+
+
+def theory(arguments: Arguments) -> None:
+    """Check every theorem, proposition and lemma of the papers, and print the verdicts."""
+    if {"-h", "--help"} & {*arguments}:
+        write(THEORY_HELP)
+        return
+    one = bool(arguments) and arguments[0] == "show"
+    cut = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+    ids = arguments[one:cut]
+    if one and not ids:
+        fail("theory show: which claim? `unpick theory show Z-T1`; `unpick theory` lists them")
+    options = parse(TheoryOptions, arguments[cut:], "unpick theory")
+    import json as notation
+
+    from rich.console import Console
+
+    from unpick.report.ledger import ledger_document, show_entry, show_ledger
+    from unpick.theory import LEDGER, ledger
+
+    with Console(stderr=True).status("") as status:
+        whole = ids if one else [name for name in LEDGER if not ids or name[0] in _papers(ids)]
+        judgements = ledger(whole, lambda name: status.update(f"checking {name}"))
+    if options.json:
+        write(notation.dumps(ledger_document(judgements), indent=1, ensure_ascii=False))
+    elif one:
+        for judgement in judgements:
+            show_entry(judgement, Console())
+    else:
+        show_ledger(judgements, Console())
+
+
+def _papers(words: Arguments) -> set[str]:
+    """The initials asked for."""
+    from unpick.names import pick
+    from unpick.theory import PAPERS
+
+    for word in words:
+        pick(PAPERS, word.upper(), "paper")
+    return {word.upper() for word in words}
+
+
+THEORY_HELP = """usage: unpick theory [PAPER ...] [--json]
+       unpick theory show ID [ID ...] [--json]
+
+Checks every numbered claim of the papers numerically and prints the ledger: what each says, and
+whether it holds, holds after a correction, holds approximately or does not follow as printed. Each
+check compares the claim with a search, drawn noise, quadrature or derivatives, never with itself.
+
+  PAPER     Z (Zietlow 2022 and Rolinek et al. 2019), B (Bhowal et al. 2024), A (Allen 2024)
+  show ID   one claim with its assumptions, evidence, counterexample and correction
+  --json    the same as JSON
+
+  unpick theory
+  unpick theory show Z-T1 A-T4"""

@@ -1,0 +1,151 @@
+"""The ledger of claims, on the terminal and as a page."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as ScreenTable
+from rich.text import Text
+
+from unpick.report.formula import plain
+from unpick.report.page import Link, Note, Section, Table
+from unpick.report.terminal import COLOURS
+from unpick.theory import PAPERS, Judgement, Word
+
+MARKS: dict[Word, str] = {
+    "holds": "good",
+    "holds after correction": "note",
+    "approximate": "good",
+    "does not follow as printed": "bad",
+    "not confirmed": "bad",
+}
+
+SEVERAL: dict[Word, str] = {
+    "holds": "hold",
+    "holds after correction": "hold after correction",
+    "approximate": "hold approximately",
+    "does not follow as printed": "do not follow as printed",
+    "not confirmed": "not confirmed",
+}
+
+
+def ledger_table(judgements: Sequence[Judgement]) -> Table:
+    """A group a paper, a line a claim; ids lead to the section of their entry."""
+    rows: list[tuple[str | Link, ...]] = []
+    for initial, paper in PAPERS.items():
+        lines = [_line(each) for each in judgements if each.entry.id.startswith(f"{initial}-")]
+        rows += [(paper, "", ""), *lines] if lines else []
+    return Table(_counted(judgements), ("claim", "what it says", "verdict"), tuple(rows))
+
+
+def _line(judgement: Judgement) -> tuple[str | Link, ...]:
+    entry = judgement.entry
+    size = f": {judgement.evidence.size}" if judgement.word == "approximate" else ""
+    return Link(entry.id, f"#{entry.id}"), entry.title, f"{judgement.word}{size}"
+
+
+def _counted(judgements: Sequence[Judgement]) -> str:
+    """How many of each verdict."""
+    counts = Counter(judgement.word for judgement in judgements)
+    told = ", ".join(f"{counts[word]} {SEVERAL[word]}" for word in SEVERAL if counts[word])
+    return f"{len(judgements)} claims: {told}"
+
+
+def entry_notes(judgement: Judgement) -> list[Note]:
+    """All there is to tell about a claim: what it says, the verdict, the evidence."""
+    entry, correction = judgement.entry, judgement.entry.correction
+    notes = [
+        Note(f"{entry.source}."),
+        Note(f"{entry.statement} $${entry.formula}$$"),
+        Note(entry.assumptions, "Assumptions"),
+    ]
+    if correction is None or judgement.printed is None:
+        notes.append(_verdict(judgement))
+    else:
+        notes.append(Note(judgement.printed.text, "As printed", "bad", "fails"))
+        formula = f" $${correction.formula}$$" if correction.formula else ""
+        notes.append(_verdict(judgement, f"{correction.text}{formula}"))
+    if entry.remark:
+        notes.append(Note(entry.remark))
+    passed = " It passed, so the check proves nothing." if judgement.mutation.holds else ""
+    return [*notes, Note(f"The check must reject a wrong version: {entry.mutation.text}.{passed}")]
+
+
+def _verdict(judgement: Judgement, instead: str = "") -> Note:
+    word, evidence = judgement.word, judgement.evidence
+    size = f" ({evidence.size})" if evidence.size else ""
+    mark = "good" if evidence.holds and word != "not confirmed" else "bad"
+    return Note(f"{evidence.text}{size}", instead, mark, word)
+
+
+def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:
+    """Of the page, one a claim."""
+    return [
+        Section(
+            f"{judgement.entry.id}: {judgement.entry.title}",
+            judgement.entry.id,
+            level=3,
+            notes=entry_notes(judgement),
+        )
+        for judgement in judgements
+    ]
+
+
+def show_ledger(judgements: Sequence[Judgement], console: Console) -> None:
+    """The table, coloured by verdict."""
+    table = ledger_table(judgements)
+    drawn = ScreenTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns:
+        drawn.add_column(column, no_wrap=column == "claim")
+    colours = {each.entry.id: COLOURS[MARKS[each.word]] for each in judgements}
+    for claim, title, verdict in table.rows:
+        if title:
+            colour = colours[str(claim)]
+            drawn.add_row(Text(str(claim)), Text(str(title)), Text(str(verdict), style=colour))
+        else:
+            drawn.add_row("", Text(str(claim), style="bold"), "")
+    console.print(drawn)
+    console.print(Text(table.caption))
+    console.print(Text("`unpick theory show ID` tells more about a claim.", style="dim"))
+
+
+def show_entry(judgement: Judgement, console: Console) -> None:
+    """One entry, formulas in Unicode."""
+    console.print(Text(f"{judgement.entry.id}: {judgement.entry.title}", style="bold"))
+    for note in entry_notes(judgement):
+        told = Text()
+        if note.word:
+            told.append(f"{note.word}  ", style=f"bold {COLOURS[note.mark]}")
+        if note.title:
+            told.append(plain(note.title), style="bold")
+            told.append("\n" if note.word else ": ")
+        told.append(plain(note.text))
+        console.print(Padding(told, (1, 0, 0, 2)))
+    console.print()
+
+
+def ledger_document(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
+    """For JSON."""
+    return [
+        {
+            "id": judgement.entry.id,
+            "source": judgement.entry.source,
+            "title": judgement.entry.title,
+            "statement": judgement.entry.statement,
+            "formula": judgement.entry.formula,
+            "assumptions": judgement.entry.assumptions,
+            "verdict": judgement.word,
+            "evidence": judgement.evidence.text,
+            "size": judgement.evidence.size,
+            "errors": judgement.evidence.errors,
+            "as printed": judgement.printed and judgement.printed.text,
+            "correction": judgement.entry.correction and judgement.entry.correction.text,
+            "corrected formula": judgement.entry.correction and judgement.entry.correction.formula,
+            "remark": judgement.entry.remark,
+            "mutation": judgement.entry.mutation.text,
+        }
+        for judgement in judgements
+    ]

@@ -1,0 +1,95 @@
+"""The ledger as a page of the site, and as Markdown."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from unpick.report.drawings import draw_all
+from unpick.report.ledger import (
+    entry_notes,
+    entry_sections,
+    ledger_document,
+    ledger_table,
+)
+from unpick.report.ledger_pictures import DRAWINGS
+from unpick.report.page import Link, Note, Section, write_page
+from unpick.runs.disk import write
+from unpick.theory import PAPERS, Judgement
+
+NAME = "ledger.html"
+TITLE = "The ledger: every numbered claim, checked"
+LEAD = (
+    "What the papers claim about VAEs, each claim in our words with a check that could fail. The "
+    "checks compare a claim with something that does not use its formula: a search, drawn noise, "
+    "quadrature, derivatives, on random and on almost degenerate instances. A wrong version of "
+    "every claim must fail the same check.",
+    "Holds: as printed, under the stated assumptions. Holds after correction: a formula was put "
+    "right and the claim stands. Approximate: to a leading order, with the measured error. Does "
+    "not follow as printed: there is a counterexample; less holds, or more must be assumed.",
+)
+COMMAND = "unpick theory"
+
+
+def write_ledger(judgements: Sequence[Judgement], folder: Path) -> Path:
+    """Write the page and its pictures; formulas are drawn, nothing is loaded from elsewhere."""
+    pictures, problems = draw_all(DRAWINGS, judgements, folder, "ledger")
+    sections = [Section("Pictures", notes=problems, pictures=pictures)]
+    for initial, paper in PAPERS.items():
+        of_paper = [each for each in judgements if each.entry.id.startswith(f"{initial}-")]
+        if of_paper:
+            sections += [Section(paper), *entry_sections(of_paper)]
+    return write_page(
+        folder,
+        TITLE,
+        [Note(text) for text in LEAD],
+        [ledger_table(judgements)],
+        (),
+        COMMAND,
+        sections=sections,
+        name=NAME,
+        up=Link("All studies", "index.html"),
+    )
+
+
+def write_ledger_markdown(judgements: Sequence[Judgement], folder: Path) -> Path:
+    """Write ledger.md, ledger.json and the pictures; formulas stay LaTeX between dollars."""
+    pictures, _ = draw_all(DRAWINGS, judgements, folder, "ledger", pdf=False)
+    table = ledger_table(judgements)
+    parts = [f"# {TITLE}", *LEAD, f"    {COMMAND}", f"{table.caption}.", _overview(judgements)]
+    for picture in pictures:
+        parts += [f"![{picture.title}]({picture.file})", _github(picture.caption)]
+    for judgement in judgements:
+        parts.append(f"## {judgement.entry.id}: {judgement.entry.title}")
+        parts += [_paragraph(note) for note in entry_notes(judgement)]
+    page = folder / "ledger.md"
+    write(page, ("\n\n".join(parts) + "\n").encode())
+    document = json.dumps(ledger_document(judgements), indent=1, ensure_ascii=False)
+    write(folder / "ledger.json", (document + "\n").encode())
+    return page
+
+
+def _overview(judgements: Sequence[Judgement]) -> str:
+    lines = ["| claim | what it says | verdict |", "|---|---|---|"]
+    for claim, title, verdict in ledger_table(judgements).rows:
+        name = f"[{claim}](#{_heading(f'{claim}: {title}')})" if title else f"**{claim}**"
+        lines.append(f"| {name} | {title} | {verdict} |")
+    return "\n".join(lines)
+
+
+def _heading(text: str) -> str:
+    """The anchor that Markdown gives a heading."""
+    kept = "".join(letter for letter in text.lower() if letter.isalnum() or letter in " -_")
+    return kept.replace(" ", "-")
+
+
+def _paragraph(note: Note) -> str:
+    word = f"**{note.word}**: " if note.word else ""
+    title = f"{note.title} " if note.word else f"**{note.title}**: "
+    return _github(f"{word}{title if note.title else ''}{note.text}")
+
+
+def _github(text: str) -> str:
+    """Formulas in the form in which GitHub leaves backslashes and bars alone."""
+    text = re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n```math\n\1\n```\n\n", text)
+    return re.sub(r"\$([^$\n]+?)\$", r"$`\1`$", text).strip()

@@ -1,0 +1,94 @@
+"""The two kinds of check that most claims need: on drawn instances, and of an order in noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from unpick.theory.entry import Evidence
+from unpick.theory.instances import KINDS, Kind
+
+Reading = TypeVar("Reading")
+Instance = TypeVar("Instance")
+
+
+@dataclass(frozen=True)
+class Everywhere(Generic[Reading, Instance]):
+    """A universal claim, on drawn instances of every kind.
+
+    Attributes:
+        violation: Of a reading at an instance, relative to its size: 0 or less if it holds there.
+        draw: Makes an instance.
+        what: The instances in words, in the plural.
+        kinds: To draw; almost degenerate ones too.
+        count: Instances a kind.
+        tolerance: Rounding, as a share.
+    """
+
+    violation: Callable[[Reading, Instance], float]
+    draw: Callable[[np.random.Generator, Kind], Instance]
+    what: str
+    kinds: tuple[Kind, ...] = KINDS
+    count: int = 30
+    tolerance: float = 1e-9
+
+    def __call__(self, reading: Reading) -> Evidence:
+        """Look at all of them; the counterexample given is the one with the fewest numbers."""
+        draw = np.random.default_rng(0)
+        instances = [self.draw(draw, kind) for kind in self.kinds for _ in range(self.count)]
+        violations = np.array([self.violation(reading, instance) for instance in instances])
+        text = f"{len(instances)} {self.what} ({', '.join(self.kinds)})"
+        # `not <=` and not `>`: nan counts as broken
+        broken = [k for k, size in enumerate(violations) if not size <= self.tolerance]
+        if not broken:
+            return Evidence(True, f"{text}: beyond the claim by {violations.max():.0e} at most")
+        smallest = min(broken, key=lambda k: (_numbers(instances[k]), -violations[k]))
+        return Evidence(
+            False,
+            f"{text}: {len(broken)} break it, one of them by {violations[smallest]:.2g}: "
+            f"{_rounded(instances[smallest])}",
+        )
+
+
+@dataclass(frozen=True)
+class Order(Generic[Reading]):
+    """An approximation whose error vanishes with the noise, at a certain order at least.
+
+    Attributes:
+        error: Relative error of a reading at a scale of the noise.
+        order: Power of the scale that is asked for; half a power less passes.
+        scales: Of the noise, falling.
+        what: What the error is of and relative to.
+    """
+
+    error: Callable[[Reading, float], float]
+    order: float
+    what: str
+    scales: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01)
+
+    def __call__(self, reading: Reading) -> Evidence:
+        """The power between the two smallest scales, and the errors."""
+        errors = [abs(self.error(reading, scale)) for scale in self.scales]
+        pairs = tuple(zip(self.scales, errors, strict=True))
+        if max(errors[-2:]) < 1e-12:
+            return Evidence(True, f"{self.what}: equal to rounding", "exact", pairs)
+        with np.errstate(divide="ignore"):
+            powers = np.diff(np.log(errors)) / np.diff(np.log(self.scales))
+        told = f"{errors[1]:.1%}" if errors[1] > 5e-4 else f"{errors[1]:.0e}"
+        size = f"error ~ noise^{powers[-1]:.1f}; {told} at {self.scales[1]:g}"
+        holds = bool(powers[-1] > self.order - 0.5 and errors[-1] < 0.1)
+        listed = ", ".join(f"{error:.1e} at {scale:g}" for scale, error in pairs)
+        return Evidence(holds, f"{self.what}: {listed}", size, pairs)
+
+
+def _numbers(instance: object) -> int:
+    """How many an instance consists of."""
+    parts = instance if isinstance(instance, tuple) else (instance,)
+    return sum(np.size(np.asarray(part)) for part in parts)
+
+
+def _rounded(instance: object) -> str:
+    """In few digits."""
+    with np.printoptions(precision=3, suppress=True):
+        return " ".join(str(instance).split())
