@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from unpick.report.formula import Typesetter, plain
+from unpick.report.formula import Typesetter, plain, spell
 
 
 @pytest.mark.parametrize(
@@ -13,15 +13,20 @@ from unpick.report.formula import Typesetter, plain
         (r"\sqrt{n / \sum_i x_i^2}", "√(n / Σᵢ xᵢ²)"),
         (r"\frac{\beta}{2}\left(\mathrm{tr}(\Sigma) - d\right)", "β/2 (tr(Σ) - d)"),
         (r"e^{x^{2}}", "e^(x²)"),
-        (r"It is $x \neq 0$, so $$x^2 > 0$$ holds.", "It is x ≠ 0, so\n\n    x² > 0\n\nholds."),
+        (r"\frac{k_1}{k_2} = t_{(i)}", "k₁/k₂ = t_(i)"),
     ],
 )
 def test_formulas_on_the_terminal(latex, text):
-    assert plain(latex) == text
+    assert spell(latex) == text
+
+
+def test_prose_on_the_terminal():
+    text = r"It is $x \neq 0$, so $$x^2 > 0$$ holds for error ~ noise^2.0."
+    assert plain(text) == "It is x ≠ 0, so\n\n    x² > 0\n\nholds for error ~ noise^2.0."
 
 
 def test_longer_names_are_not_taken_for_shorter_ones():
-    assert plain(r"\int_\infty \in \beta \eta \leq \left( \ldots") == "∫_∞ ∈ β η ≤ ( ..."
+    assert spell(r"\int_\infty \in \beta \eta \leq \left( \ldots") == "∫_∞ ∈ β η ≤ ( ..."
 
 
 def test_a_drawing_stands_on_the_line_of_the_text():

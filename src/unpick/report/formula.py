@@ -5,6 +5,7 @@ is kept once a page and used wherever it occurs.
 """
 
 import re
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -79,7 +80,7 @@ class Typesetter:
         left, low = points.min(0)
         width, height = points.max(0) - points.min(0)
         return (
-            f'<svg class="math" role="img" aria-label="{escape(plain(latex))}" '
+            f'<svg class="math" role="img" aria-label="{escape(spell(latex))}" '
             f'style="width:{width / UNIT:.3f}em;height:{height / UNIT:.3f}em;'
             f'vertical-align:{low / UNIT:.3f}em" '
             f'viewBox="{left:.1f} {-low - height:.1f} {width:.1f} {height:.1f}">'
@@ -124,13 +125,24 @@ def _path(vertices: Float[np.ndarray, "n 2"], codes: np.ndarray) -> str:
 
 
 def plain(text: str) -> str:
-    r"""A formula, or prose with formulas between dollars, in Unicode; $$...$$ gets its own line.
+    r"""Prose with formulas between dollars, in Unicode; $$...$$ gets its own line.
 
     Example:
-        >>> plain(r"\frac{1}{N}\sum_i a_i^2 \geq \|\sigma_{j}\|^{1/N}")
+        >>> plain(r"noise^2 is not $\sigma_1^2$")
+        'noise^2 is not σ₁²'
+    """
+    text = re.sub(r"\s*\$\$(.+?)\$\$\s*", lambda m: f"\n\n    {spell(m[1])}\n\n", text)
+    return re.sub(r"\$(.+?)\$", lambda m: spell(m[1]), text).strip()
+
+
+def spell(latex: str) -> str:
+    r"""A formula in Unicode, on one line.
+
+    Example:
+        >>> spell(r"\frac{1}{N}\sum_i a_i^2 \geq \|\sigma_{j}\|^{1/N}")
         '1/N Σᵢ aᵢ² ≥ ‖σⱼ‖^(1/N)'
     """
-    text = re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n    \1\n\n", text).replace("$", "")
+    text = latex
     for name, sign in ACCENTS.items():
         text = re.sub(rf"\\{name}\{{(\w)\}}|\\{name} ?(\w)", rf"\1\2{sign}", text)
     text = re.sub(r"\\(?:mathrm|mathbf|mathcal|mathbb|mathit|operatorname)\{(\w+)\}", r"\1", text)
@@ -140,32 +152,27 @@ def plain(text: str) -> str:
         text = text.replace(name, PLAIN[name])
     while (shorter := _innermost(text)) != text:
         text = shorter
-    return re.sub(r"(?<=\S) +", " ", text.replace(UP, "^").replace(DOWN, "_")).strip()
+    return re.sub(r" +", " ", text.replace(UP, "^").replace(DOWN, "_")).strip()
 
 
 def _innermost(text: str) -> str:
     """One round of taking braces away, from the inside."""
+    for sign, mark, letters in (("\\^", UP, RAISED), ("_", DOWN, LOWERED)):
+        script = partial(_script, mark, letters)
+        text = re.sub(rf"{sign}(?:\{{([^{{}}]*)\}}|([^\s{{}}]))", script, text)
     text = re.sub(r"\\sqrt\{([^{}]*)\}", lambda m: f"√{_grouped(m[1])}", text)
-    text = re.sub(
-        r"\\[td]?frac\{([^{}]*)\}\{([^{}]*)\}",
-        lambda m: f"{_grouped(m[1])}/{_grouped(m[2])} ",
-        text,
-    )
-    text = re.sub(
-        r"\^(?:\{([^{}]*)\}|([^\s{}]))", lambda m: _script(m[1] or m[2], UP, RAISED), text
-    )
-    return re.sub(
-        r"_(?:\{([^{}]*)\}|([^\s{}]))", lambda m: _script(m[1] or m[2], DOWN, LOWERED), text
-    )
+    fraction = r"\\[td]?frac\{([^{}]*)\}\{([^{}]*)\}"
+    return re.sub(fraction, lambda m: f"{_grouped(m[1])}/{_grouped(m[2])} ", text)
 
 
-def _script(inner: str, sign: str, letters: dict[str, str]) -> str:
+def _script(mark: str, letters: dict[str, str], found: re.Match[str]) -> str:
+    inner = found[1] or found[2]
     if all(letter in letters for letter in inner):
         return "".join(letters[letter] for letter in inner)
-    return sign + _grouped(inner)
+    return mark + _grouped(inner)
 
 
 def _grouped(inner: str) -> str:
     """In brackets if it is more than one thing."""
     inner = inner.strip()
-    return inner if len(inner) == 1 or (inner.isascii() and inner.isalnum()) else f"({inner})"
+    return inner if re.fullmatch(r"[a-zA-Z0-9]+|.[₀-₉ᵢⱼₖₙ]*|\([^()]*\)", inner) else f"({inner})"

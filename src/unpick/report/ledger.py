@@ -11,9 +11,9 @@ from rich.table import Table as ScreenTable
 from rich.text import Text
 
 from unpick.report.formula import plain
-from unpick.report.page import Link, Note, Section, Table
+from unpick.report.page import Link, Marked, Note, Section, Table
 from unpick.report.terminal import COLOURS
-from unpick.theory import PAPERS, Judgement, Word
+from unpick.theory import PAPERS, Evidence, Judgement, Word
 
 MARKS: dict[Word, str] = {
     "holds": "good",
@@ -34,17 +34,19 @@ SEVERAL: dict[Word, str] = {
 
 def ledger_table(judgements: Sequence[Judgement]) -> Table:
     """A group a paper, a line a claim; ids lead to the section of their entry."""
-    rows: list[tuple[str | Link, ...]] = []
+    rows: list[tuple[str | Link | Marked, ...]] = []
     for initial, paper in PAPERS.items():
         lines = [_line(each) for each in judgements if each.entry.id.startswith(f"{initial}-")]
         rows += [(paper, "", ""), *lines] if lines else []
-    return Table(_counted(judgements), ("claim", "what it says", "verdict"), tuple(rows))
+    return Table(
+        _counted(judgements), ("claim", "what it says", "verdict"), tuple(rows), words=True
+    )
 
 
-def _line(judgement: Judgement) -> tuple[str | Link, ...]:
-    entry = judgement.entry
-    size = f": {judgement.evidence.size}" if judgement.word == "approximate" else ""
-    return Link(entry.id, f"#{entry.id}"), entry.title, f"{judgement.word}{size}"
+def _line(judgement: Judgement) -> tuple[str | Link | Marked, ...]:
+    entry, word = judgement.entry, judgement.word
+    size = f": {judgement.evidence.size}" if word == "approximate" else ""
+    return Link(entry.id, f"#{entry.id}"), entry.title, Marked(f"{word}{size}", MARKS[word])
 
 
 def _counted(judgements: Sequence[Judgement]) -> str:
@@ -58,27 +60,27 @@ def entry_notes(judgement: Judgement) -> list[Note]:
     """All there is to tell about a claim: what it says, the verdict, the evidence."""
     entry, correction = judgement.entry, judgement.entry.correction
     notes = [
-        Note(f"{entry.source}."),
+        Note(f"{entry.source}.", mark=MARKS[judgement.word], word=judgement.word),
         Note(f"{entry.statement} $${entry.formula}$$"),
         Note(entry.assumptions, "Assumptions"),
     ]
     if correction is None or judgement.printed is None:
-        notes.append(_verdict(judgement))
+        notes.append(_found(judgement.evidence, "As printed"))
     else:
-        notes.append(Note(judgement.printed.text, "As printed", "bad", "fails"))
+        notes.append(_found(judgement.printed, "As printed"))
         formula = f" $${correction.formula}$$" if correction.formula else ""
-        notes.append(_verdict(judgement, f"{correction.text}{formula}"))
+        notes.append(Note(f"{correction.text}{formula}", "Instead"))
+        notes.append(_found(judgement.evidence, "Corrected"))
     if entry.remark:
         notes.append(Note(entry.remark))
-    passed = " It passed, so the check proves nothing." if judgement.mutation.holds else ""
-    return [*notes, Note(f"The check must reject a wrong version: {entry.mutation.text}.{passed}")]
+    told = "lets pass" if judgement.mutation.holds else "rejects"
+    return [*notes, Note(f"The check {told} a wrong version: {entry.mutation.text}.")]
 
 
-def _verdict(judgement: Judgement, instead: str = "") -> Note:
-    word, evidence = judgement.word, judgement.evidence
+def _found(evidence: Evidence, reading: str) -> Note:
     size = f" ({evidence.size})" if evidence.size else ""
-    mark = "good" if evidence.holds and word != "not confirmed" else "bad"
-    return Note(f"{evidence.text}{size}", instead, mark, word)
+    mark, word = ("good", "passes") if evidence.holds else ("bad", "fails")
+    return Note(f"{evidence.text}{size}", reading, mark, word)
 
 
 def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:
@@ -100,11 +102,10 @@ def show_ledger(judgements: Sequence[Judgement], console: Console) -> None:
     drawn = ScreenTable(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns:
         drawn.add_column(column, no_wrap=column == "claim")
-    colours = {each.entry.id: COLOURS[MARKS[each.word]] for each in judgements}
     for claim, title, verdict in table.rows:
-        if title:
-            colour = colours[str(claim)]
-            drawn.add_row(Text(str(claim)), Text(str(title)), Text(str(verdict), style=colour))
+        if isinstance(verdict, Marked):
+            told = Text(verdict.text, style=COLOURS[verdict.mark])
+            drawn.add_row(Text(str(claim)), Text(str(title)), told)
         else:
             drawn.add_row("", Text(str(claim), style="bold"), "")
     console.print(drawn)
@@ -120,8 +121,7 @@ def show_entry(judgement: Judgement, console: Console) -> None:
         if note.word:
             told.append(f"{note.word}  ", style=f"bold {COLOURS[note.mark]}")
         if note.title:
-            told.append(plain(note.title), style="bold")
-            told.append("\n" if note.word else ": ")
+            told.append(f"{note.title}: ", style="bold")
         told.append(plain(note.text))
         console.print(Padding(told, (1, 0, 0, 2)))
     console.print()

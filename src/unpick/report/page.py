@@ -24,13 +24,28 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Marked:
+    """Text in the colour of a mark (good, note, bad)."""
+
+    text: str
+    mark: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
 class Table:
-    """A table as it is shown: cells are text; a row with only a first cell heads a group."""
+    """A table as it is shown: cells are text; a row with only a first cell heads a group.
+
+    Numbers stand at the right of their column; `words` stand at the left and are broken.
+    """
 
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | Link, ...], ...]
+    rows: tuple[tuple[str | Link | Marked, ...], ...]
     footnotes: tuple[str, ...] = ()
+    words: bool = False
 
 
 @dataclass(frozen=True)

@@ -90,5 +90,6 @@ def _numbers(instance: object) -> int:
 
 def _rounded(instance: object) -> str:
     """In few digits."""
+    parts = instance if isinstance(instance, tuple) else (instance,)
     with np.printoptions(precision=3, suppress=True):
-        return " ".join(str(instance).split())
+        return " and ".join(" ".join(str(part).split()) for part in parts)

@@ -157,7 +157,7 @@ LINEAR_VAE = Entry(
     statement=r"Let reconstructions be fixed. Of all decoders $U \Sigma V^\top$ the one that "
     r"noise costs least has a signed permutation for $V$, and for $U$ the transpose of the "
     r"principal directions $V_X$ (columns), up to signs and order.",
-    formula=r"|V^\star| \in \mathrm{Perm}(d), \quad U^\star = V_X^\top",
+    formula=r"|V^{*}| \in \mathrm{Perm}(d), \quad U^{*} = V_X^\top",
     assumptions="Singular values of the reconstructions distinct; KL loss fixed: latents of unit "
     "variance and free noise, or fixed noise with distinct variances and codes of fixed total "
     "variance.",
@@ -168,7 +168,7 @@ LINEAR_VAE = Entry(
         lambda v: np.c_[v[:, 0] - v[:, 1], v[:, 0] + v[:, 1], v[:, 2:] * np.sqrt(2)] / np.sqrt(2),
     ),
     correction=Correction(
-        r"$U^\star$ is $V_X$ itself, up to signs and order.", r"U^\star = V_X", lambda v: v
+        r"$U^{*}$ is $V_X$ itself, up to signs and order.", r"U^{*} = V_X", lambda v: v
     ),
     remark=r"The proof writes $\hat X = Z \Sigma U$, so that its $U$ is the decoder's $U^\top$. "
     "What else is fixed while the decoder turns is left open: the two settings named here make "
