@@ -3,10 +3,12 @@
 import json
 import re
 import statistics
+from collections import Counter
 from pathlib import Path
 
 from unpick.cli import HELP
 from unpick.cli.train import train_options
+from unpick.theory import LEDGER
 
 HOUSE = Path(__file__).parent.parent
 README = (HOUSE / "README.md").read_text()
@@ -61,3 +63,25 @@ def test_results_have_no_places_of_a_machine_in_them():
         if file.suffix in (".md", ".json"):
             assert "/tmp" not in file.read_text()
             assert "/home" not in file.read_text()
+
+
+def test_the_ledger_is_counted_right():
+    kept = json.loads((RESULTS / "ledger.json").read_text())
+    counts = Counter(entry["verdict"] for entry in kept)
+    told = (
+        f"{len(kept)} claims](docs/results/ledger.md), of which {counts['holds']} hold, "
+        f"{counts['holds after correction']} hold after correction, "
+        f"{counts['approximate']} hold approximately with their error measured, "
+        f"{counts['does not follow as printed']} do not follow as printed"
+    )
+    assert told in " ".join(README.split())
+    assert sum(counts.values()) == len(kept) == len(LEDGER)
+    for name in re.findall(r"^\| ([ABZ]-[A-Z][\d.]+) \|", README, re.MULTILINE):
+        assert LEDGER[name].correction.changes == "claim"
+
+
+def test_the_theory_page_runs(capsys):
+    page = (HOUSE / "docs" / "theory.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {})
+    assert "3.31" in capsys.readouterr().out  # 2 sqrt(150) e^-2
