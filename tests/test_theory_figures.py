@@ -11,6 +11,8 @@ from unpick.figures.theory import (
     plateau_profiles,
     rotation_descent,
 )
+from unpick.report.ledger_pictures import DRAWINGS
+from unpick.theory import ledger
 
 
 def lines(axes):
@@ -173,3 +175,15 @@ def test_drawings_are_small_files(draw, tmp_path):
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda drawing: drawing.name)
+def test_the_ledgers_pictures_are_drawn_small(drawing, tmp_path):
+    with house_style():
+        figure = drawing.draw(ledger(["A-X2", "Z-L1"]))
+    assert 10_000 < save(figure, tmp_path, drawing.name).stat().st_size < 300_000
+
+
+def test_a_ledger_without_approximations_has_no_picture_of_them():
+    (orders,) = [drawing for drawing in DRAWINGS if drawing.name == "orders"]
+    assert orders.draw(ledger(["Z-L1"])) is None
