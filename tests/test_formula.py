@@ -10,10 +10,13 @@ from unpick.report.formula import Typesetter, plain, spell
     [
         (r"\prod_{j=1}^d \|c_j\| \geq \sigma_1", "∏_(j=1)^d ‖cⱼ‖ ≥ σ₁"),
         (r"\hat{M} = M (M^\top M)^{-1/2}", "M\u0302 = M (M^T M)^(-1/2)"),
-        (r"\sqrt{n / \sum_i x_i^2}", "√(n / Σᵢ xᵢ²)"),
-        (r"\frac{\beta}{2}\left(\mathrm{tr}(\Sigma) - d\right)", "β/2 (tr(Σ) - d)"),
+        (r"\sqrt{n / \sum_i x_i^2}", "√(n / ∑ᵢ xᵢ²)"),
+        (r"\frac{\beta}{2}\left(\mathrm{tr}(\Sigma) - d\right)", "(β/2) (tr(Σ) - d)"),
         (r"e^{x^{2}}", "e^(x²)"),
         (r"\frac{k_1}{k_2} = t_{(i)}", "k₁/k₂ = t_(i)"),
+        (r"\frac{(a + b)^2}{\sigma_1^2}, x", "(a + b)²/σ₁², x"),
+        (r"\frac{1}{\beta} v_i", "(1/β) vᵢ"),
+        (r"-\log\sigma_j^2 + \log(2) + \tanh z", "-log σⱼ² + log(2) + tanh z"),
     ],
 )
 def test_formulas_on_the_terminal(latex, text):

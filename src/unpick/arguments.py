@@ -42,7 +42,12 @@ def one_line(complaint: str) -> str:
             paragraphs[-1].append(text)
     told = [paragraph for paragraph in paragraphs if paragraph]
     message, *rest = told if "╭" in complaint else told[1:]
-    near = [text.split()[0] for paragraph in rest for text in paragraph if text.startswith("--")]
+    near = [
+        text.split()[0].rstrip(",")
+        for paragraph in rest
+        for text in paragraph
+        if text.startswith("--")
+    ]
     said = re.sub(r"^Error parsing \w+: ", "", " ".join(message))
     return said + (
         f"; did you mean {' or '.join(near[:3])}?" if "Unrecognized" in said and near else ""

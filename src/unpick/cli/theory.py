@@ -21,12 +21,14 @@ def theory(arguments: Arguments) -> None:
     if {"-h", "--help"} & {*arguments}:
         write(THEORY_HELP)
         return
-    one = bool(arguments) and arguments[0] == "show"
-    cut = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
-    ids = arguments[one:cut]
-    if one and not ids:
+    words = [word for word in arguments if not word.startswith("-")]
+    options = parse(
+        TheoryOptions, [word for word in arguments if word.startswith("-")], "unpick theory"
+    )
+    one = words[:1] == ["show"] or any("-" in word for word in words)
+    if words == ["show"]:
         fail("theory show: which claim? `unpick theory show Z-T1`; `unpick theory` lists them")
-    options = parse(TheoryOptions, arguments[cut:], "unpick theory")
+    ids = [word for word in words if word != "show"]
     import json as notation
 
     from rich.console import Console

@@ -20,15 +20,14 @@ PLAIN = {
     **{r"\geq": "≥", r"\leq": "≤", r"\ge": "≥", r"\le": "≤", r"\neq": "≠", r"\approx": "≈"},
     **{r"\propto": "∝", r"\sim": "~", r"\to": "→", r"\rightarrow": "→", r"\Rightarrow": "⇒"},
     **{r"\Leftrightarrow": "⇔", r"\iff": "⇔", r"\in": "∈", r"\infty": "∞", r"\partial": "∂"},
-    **{r"\nabla": "∇", r"\sum": "Σ", r"\prod": "∏", r"\int": "∫", r"\cdot": "·", r"\times": "×"},
+    **{r"\nabla": "∇", r"\sum": "∑", r"\prod": "∏", r"\int": "∫", r"\cdot": "·", r"\times": "×"},
     **{r"\odot": "⊙", r"\circ": "∘", r"\pm": "±", r"\top": "T", r"\dagger": "†", r"\star": "*"},
     **{r"\ast": "*", r"\ldots": "...", r"\dots": "...", r"\cdots": "...", r"\forall": "for all "},
     **{r"\equiv": "≡", r"\ll": "≪", r"\gg": "≫", r"\ell": "ℓ", r"\mid": "|", r"\prime": "'"},
     **{r"\quad": "  ", r"\qquad": "   ", r"\,": " ", r"\;": " ", r"\!": "", r"\ ": " "},
     **{r"\{": "{", r"\}": "}", r"\|": "‖", r"\%": "%", r"\#": "#", r"\left": "", r"\right": ""},
-    **{r"\min": "min", r"\max": "max", r"\log": "log", r"\det": "det", r"\exp": "exp"},
     **{r"\arg": "arg ", r"\subset": "⊂", r"\langle": "⟨", r"\rangle": "⟩", r"\perp": "⊥"},
-    **{r"\backslash": "\\", r"\leftarrow": "←", r"\mapsto": "↦", r"\sin": "sin", r"\cos": "cos"},
+    **{r"\backslash": "\\", r"\leftarrow": "←", r"\mapsto": "↦"},
 }
 GREEK = dict(
     alpha="α", beta="β", gamma="γ", delta="δ", epsilon="ε", varepsilon="ε", zeta="ζ", eta="η",
@@ -36,6 +35,9 @@ GREEK = dict(
     tau="τ", phi="φ", varphi="φ", chi="χ", psi="ψ", omega="ω", Gamma="Γ", Delta="Δ",
     Theta="Θ", Lambda="Λ", Pi="Π", Sigma="Σ", Phi="Φ", Psi="Ψ", Omega="Ω",
 )  # fmt: skip
+ALONE = r"[a-zA-Z0-9]+|.[₀-₉ᵢⱼₖₙ]*|\([^()]*\)"  # needs no brackets
+POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+FUNCTIONS = r"\\(arg|cosh?|det|diag|exp|log|max|min|sinh?|tanh?)(?![a-zA-Z])\s*(?=([\w\\])?)"
 UP, DOWN = "\x01", "\x02"  # scripts that have been dealt with
 ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "overline": "\u0304"}
 RAISED = dict(zip("0123456789+-()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ", strict=True))
@@ -140,12 +142,13 @@ def spell(latex: str) -> str:
 
     Example:
         >>> spell(r"\frac{1}{N}\sum_i a_i^2 \geq \|\sigma_{j}\|^{1/N}")
-        '1/N Σᵢ aᵢ² ≥ ‖σⱼ‖^(1/N)'
+        '(1/N) ∑ᵢ aᵢ² ≥ ‖σⱼ‖^(1/N)'
     """
     text = latex
     for name, sign in ACCENTS.items():
         text = re.sub(rf"\\{name}\{{(\w)\}}|\\{name} ?(\w)", rf"\1\2{sign}", text)
     text = re.sub(r"\\(?:mathrm|mathbf|mathcal|mathbb|mathit|operatorname)\{(\w+)\}", r"\1", text)
+    text = re.sub(FUNCTIONS, lambda m: f"{m[1]} " if m[2] else m[1], text)
     for name, sign in GREEK.items():
         text = re.sub(rf"\\{name.strip('_')}(?![a-zA-Z])", sign, text)
     for name in sorted(PLAIN, key=len, reverse=True):
@@ -160,9 +163,8 @@ def _innermost(text: str) -> str:
     for sign, mark, letters in (("\\^", UP, RAISED), ("_", DOWN, LOWERED)):
         script = partial(_script, mark, letters)
         text = re.sub(rf"{sign}(?:\{{([^{{}}]*)\}}|([^\s{{}}]))", script, text)
-    text = re.sub(r"\\sqrt\{([^{}]*)\}", lambda m: f"√{_grouped(m[1])}", text)
-    fraction = r"\\[td]?frac\{([^{}]*)\}\{([^{}]*)\}"
-    return re.sub(fraction, lambda m: f"{_grouped(m[1])}/{_grouped(m[2])} ", text)
+    text = re.sub(r"\\sqrt\{([^{}]*)\}", lambda m: f"√{_grouped(m[1], POWERS)}", text)
+    return re.sub(r"\\[td]?frac\{([^{}]*)\}\{([^{}]*)\}(\s*[\w(‖√∑∏∫])?", _fraction, text)
 
 
 def _script(mark: str, letters: dict[str, str], found: re.Match[str]) -> str:
@@ -172,7 +174,14 @@ def _script(mark: str, letters: dict[str, str], found: re.Match[str]) -> str:
     return mark + _grouped(inner)
 
 
-def _grouped(inner: str) -> str:
-    """In brackets if it is more than one thing."""
+def _fraction(found: re.Match[str]) -> str:
+    """In brackets if something follows that might be taken for a part of the denominator."""
+    fraction = f"{_grouped(found[1], POWERS)}/{_grouped(found[2], POWERS)}"
+    return f"({fraction}) {found[3].strip()}" if found[3] else fraction
+
+
+def _grouped(inner: str, scripts: str = "") -> str:
+    """In brackets if it is more than one thing; the scripts may follow it."""
     inner = inner.strip()
-    return inner if re.fullmatch(r"[a-zA-Z0-9]+|.[₀-₉ᵢⱼₖₙ]*|\([^()]*\)", inner) else f"({inner})"
+    alone = f"({ALONE})[{scripts}]*" if scripts else ALONE
+    return inner if re.fullmatch(alone, inner) else f"({inner})"

@@ -45,7 +45,7 @@ def ledger_table(judgements: Sequence[Judgement]) -> Table:
 
 def _line(judgement: Judgement) -> tuple[str | Link | Marked, ...]:
     entry, word = judgement.entry, judgement.word
-    size = f": {judgement.evidence.size}" if word == "approximate" else ""
+    size = f": {judgement.evidence.size}" if judgement.evidence.size else ""
     return Link(entry.id, f"#{entry.id}"), entry.title, Marked(f"{word}{size}", MARKS[word])
 
 

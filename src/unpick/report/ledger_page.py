@@ -18,15 +18,19 @@ from unpick.runs.disk import write
 from unpick.theory import PAPERS, Judgement
 
 NAME = "ledger.html"
-TITLE = "The ledger: every numbered claim, checked"
+TITLE = "The ledger: what the papers claim, checked"
 LEAD = (
-    "What the papers claim about VAEs, each claim in our words with a check that could fail. The "
-    "checks compare a claim with something that does not use its formula: a search, drawn noise, "
-    "quadrature, derivatives, on random and on almost degenerate instances. A wrong version of "
-    "every claim must fail the same check.",
+    "Every numbered theorem (T), corollary (C), proposition (P), lemma (L), remark (R) and "
+    "example (X) of the papers, and the equations (E) and sections (S) that later claims rest on, "
+    "each in our words with a check that could fail. The checks compare a claim with something "
+    "that does not use its formula: a search, drawn noise, quadrature, derivatives. Universal "
+    "claims are tried on drawn instances, nearly degenerate ones among them: columns of lengths "
+    "0.001 to 1000 or almost parallel, singular values that are equal, almost equal or far "
+    "apart. A wrong version of every claim must fail the same check.",
     "Holds: as printed, under the stated assumptions. Holds after correction: a formula was put "
     "right and the claim stands. Approximate: to a leading order, with the measured error. Does "
-    "not follow as printed: there is a counterexample; less holds, or more must be assumed.",
+    "not follow as printed: there is a counterexample; less holds, or more must be assumed. Slips "
+    "in a proof of something true are told in a remark.",
 )
 COMMAND = "unpick theory"
 
