@@ -1,8 +1,10 @@
+from inspect import unwrap
 from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import bernoulli, poisson
 
 from unpick.models import linear_vae
 from unpick.theory.claims import (
@@ -14,15 +16,24 @@ from unpick.theory.claims import (
     allen_pushforward,
     allen_singular,
     allen_slopes,
-    zietlow_mechanisms,
 )
-from unpick.theory.claims.allen_beta import scaled_likelihood
+from unpick.theory.claims.allen_beta import PARAMETER, scaled_likelihood
 from unpick.theory.claims.allen_elbo import KINKED, SMOOTH, expansion
-from unpick.theory.claims.allen_hessian import noise_cost, searched_covariance
+from unpick.theory.claims.allen_hessian import posterior_cost, searched_covariance
 from unpick.theory.claims.allen_linear import searched_linear_vae
 from unpick.theory.claims.allen_pushforward import is_rival
 from unpick.theory.dispersion import train_twins
-from unpick.theory.surfaces import box_muller, conformal_helicoid, helicoid, plane, polar, turned
+from unpick.theory.pushforward import push_forward
+from unpick.theory.surfaces import (
+    box_muller,
+    conformal_helicoid,
+    helicoid,
+    plane,
+    polar,
+    sphere,
+    strip,
+    turned,
+)
 
 MODULES = (
     allen_axes,
@@ -33,7 +44,6 @@ MODULES = (
     allen_pushforward,
     allen_singular,
     allen_slopes,
-    zietlow_mechanisms,
 )
 ENTRIES = {entry.id: entry for module in MODULES for entry in module.ENTRIES}
 
@@ -48,14 +58,15 @@ def test_a_diagonal_hessian_in_the_wrong_order_is_no_maximum():
 
 
 def test_equal_variances_leave_the_axes_free():
-    """Theorem 4: with S = I no rotation of H changes tr(H S); with the best S it does."""
-    hessian = -np.array([[3.0, 1.0], [1.0, 3.0]])  # eigenvalues -2 and -4
-    assert np.trace(hessian) == -6
-    costs = [
-        noise_cost(h, searched_covariance(h, 1.0, diagonal=True), 1.0)
-        for h in (hessian, np.diag([-2.0, -4.0]))
-    ]
-    assert costs == pytest.approx([np.log(4), np.log(15) / 2], abs=1e-6)
+    """Theorem 4, 5: S = I and the full covariance do not see a rotation; the diagonal one does."""
+    hessian, straight = -np.array([[3.0, 1.0], [1.0, 3.0]]), np.diag([-2.0, -4.0])
+    assert np.trace(hessian) == np.trace(straight) == -6
+    for diagonal, costs in ((True, [np.log(4), np.log(15) / 2]), (False, [np.log(15) / 2] * 2)):
+        found = [
+            posterior_cost(h, searched_covariance(h, 1.0, diagonal), 1.0)
+            for h in (hessian, straight)
+        ]
+        assert found == pytest.approx(costs, abs=1e-6)
 
 
 def test_best_variances_are_not_the_diagonal_of_the_best_covariance():
@@ -63,6 +74,30 @@ def test_best_variances_are_not_the_diagonal_of_the_best_covariance():
     best = ENTRIES["A-E7"].printed
     assert best.diagonal(hessian, 1.0) == pytest.approx([1 / 4, 1 / 4])
     assert np.diag(best.full(hessian, 1.0)) == pytest.approx([4 / 15, 4 / 15])
+
+
+def logs(decode, a, b):
+    """Of the factors along the curves of both latents."""
+    return push_forward(decode, torch.tensor([[a, b]]).double()).along_latents[0]
+
+
+def test_which_factors_ignore_the_other_latent():
+    """Theorem 2: along z_1 from 0 to 1, then along z_2."""
+    start, first, second, both = (
+        {decode: logs(decode, a, b) for decode in (strip, helicoid, sphere)}
+        for a, b in ((0, 0), (1, 0), (0, 1), (1, 1))
+    )
+    assert first[strip][1] == start[strip][1]
+    assert second[strip][0] == start[strip][0]
+    assert float(first[helicoid][1] - start[helicoid][1]) == pytest.approx(-np.log(2) / 2)
+    assert float(second[helicoid][0] - start[helicoid][0]) == pytest.approx(0)
+    assert float(first[sphere][1] - start[sphere][1]) == pytest.approx(np.log(2))
+    # Whether the density by area is a function of z_1 times one of z_2 at least.
+    mixed = {
+        decode: float((start[decode] - first[decode] - second[decode] + both[decode]).sum())
+        for decode in (strip, helicoid, sphere)
+    }
+    assert mixed == pytest.approx({strip: 0, helicoid: 0, sphere: 2 * np.log(3 / 4)}, abs=1e-9)
 
 
 def test_conformal_decoders_can_be_turned_and_the_plane_has_polar_latents():
@@ -126,9 +161,31 @@ def test_a_learned_variance_is_not_scaled():
     assert by_variance != pytest.approx(beta, rel=0.5)
 
 
+def masses(family, beta):
+    """Of a likelihood divided by beta: those that count, by value."""
+    chances = scaled_likelihood(family, beta)
+    return {k / 10: chances[k] for k in range(400) if abs(chances[k]) > 1e-6}
+
+
 def test_a_mean_of_two_observations_halves_the_variance_and_half_an_observation_is_none():
-    assert max(scaled_likelihood("Bernoulli", 0.5)) < 1e-12
-    assert scaled_likelihood("Bernoulli", 2.0)[0] > 0.1
+    """Theorem 3: the binomial series of (1 + e^theta)^(1 / beta)."""
+    odds = np.exp(PARAMETER)
+    p = odds / (1 + odds)
+    binomial = {0.0: (1 - p) ** 2, 0.5: 2 * p * (1 - p), 1.0: p**2}
+    assert masses("Bernoulli", 0.5) == pytest.approx(binomial)
+    half = masses("Bernoulli", 2.0)
+    series = {0.0: 1, 2.0: odds / 2, 4.0: -(odds**2) / 8}
+    assert [half[x] * (1 + odds) ** 0.5 for x in series] == pytest.approx([*series.values()])
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.8, 2.0])
+def test_a_scaled_poisson_moves_to_multiples_of_beta(beta):
+    rate = np.exp(PARAMETER) / beta
+    chances = {beta * n: poisson.pmf(n, rate) for n in range(20) if poisson.pmf(n, rate) > 1e-6}
+    found = masses("Poisson", beta)
+    assert [*found] == pytest.approx([*chances])
+    assert [*found.values()] == pytest.approx([*chances.values()])
+    assert (1.0 in found) == (beta == 0.5)
 
 
 def test_a_tempered_bernoulli_has_another_variance():
@@ -139,6 +196,39 @@ def test_a_tempered_bernoulli_has_another_variance():
     assert tempered * (1 - tempered) < beta * p * (1 - p)
 
 
-def test_bad_twins_are_refused():
-    with pytest.raises(ValueError, match="positive, got 0"):
-        train_twins(torch.zeros(2, 2), 0.0, 1.0)
+def test_a_black_image_fits_whatever_is_decoded_as_printed():
+    """Appendix A.4: at x = 0 the printed likelihood is 0, the corrected one log(1 - s)."""
+    entry, s = ENTRIES["A-SA.4"], np.array([0.1, 0.5, 0.9])
+    assert entry.printed(s) == pytest.approx(0)
+    assert entry.standing(s) == pytest.approx(bernoulli.logpmf(0, s))
+
+
+def test_a_slope_of_one_costs_log_two():
+    """Eq. 14 at beta = 1."""
+    entry = ENTRIES["A-E14"]
+    assert entry.printed(1.0, 1.0) == pytest.approx(0.5)
+    assert entry.standing(1.0, 1.0) == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": 0.0}, "beta must be positive and finite, got 0"),
+        ({"variance": float("inf")}, "^variance must be positive and finite, got inf"),
+        ({"twin_variance": 0.0}, "twin_variance must be positive and finite, got 0"),
+        ({"twin_variance": -1.0}, "twin_variance must be positive and finite, got -1"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"latents": 0}, "latents must be at least 1, got 0"),
+        ({"hidden": -1}, "hidden must be at least 0, got -1"),
+        ({"rate": 0.0}, "rate must be positive and finite, got 0"),
+        ({"rate": 1e9}, r"rate must let the weights move and stay finite, got 1000000000\.0"),
+        ({"x": torch.zeros(3)}, r"x must have shape \(observations, outputs\), .* got \(3,\)"),
+        ({"x": torch.zeros(0, 3)}, r"x must have shape .* got \(0, 3\)"),
+        ({"x": torch.full((3, 2), torch.nan)}, "x must be finite, got nan"),
+        ({"optimiser": "rprop"}, "optimiser must be one of"),
+    ],
+)
+def test_bad_twins_are_refused(options, message):
+    plain = {"x": torch.ones(4, 2), "beta": 2.0, "variance": 1.0}
+    with pytest.raises(ValueError, match=message):
+        unwrap(train_twins)(**plain | options)  # users have no types checked

@@ -1,10 +1,11 @@
 """What the ledger's general tests do not cover: verdicts expected, counterexamples in numbers."""
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+import torch
 
 from unpick.theory.claims import (
     bhowal_constraints,
@@ -16,8 +17,10 @@ from unpick.theory.claims import (
     bhowal_orthogonality,
     bhowal_taylor,
 )
-from unpick.theory.claims.bhowal_embedding import NEIGHBOURS, T_SHAPE, best_codes
-from unpick.theory.claims.bhowal_losses import gaussian_grid, kl_by_quadrature
+from unpick.theory.claims.bhowal_embedding import EMBEDDING, T_SHAPE, best_codes
+from unpick.theory.instances import decoder, orthonormal
+from unpick.theory.orthogonal import nearest_orthogonal
+from unpick.theory.quadrature import gaussian_grid, kl_by_quadrature
 
 MODULES = (
     bhowal_constraints,
@@ -30,10 +33,6 @@ MODULES = (
     bhowal_taylor,
 )
 ENTRIES = {entry.id: entry for module in MODULES for entry in module.ENTRIES}
-HOLDS = "P1 P2 P4 P5 P6 L5 L8 L9 L10 L11 L12 X1"
-CORRECTED = "P3 P7 L4 L13 E4 E5"
-APPROXIMATE = "L1 L6 L7"
-NOT = "T1 T2 L2 L3"
 
 
 def test_the_prior_has_no_kl_but_a_printed_one():
@@ -78,8 +77,36 @@ def test_the_next_term_of_the_variance(f):
 
 
 def test_two_ways_to_reconstruct_differ_in_kl_by_three_halves():
+    """Decoder z with code 2, decoder 2z with code 1."""
+    noise = np.array([0.01])
+    difference = kl_by_quadrature(np.array([2.0]), noise) - kl_by_quadrature(np.ones(1), noise)
+    assert difference == pytest.approx(1.5)
     evidence = ENTRIES["B-L3"].check(ENTRIES["B-L3"].printed)
-    assert "differs by 1.5 nats" in evidence.text
+    assert "such as mu = [2.] and variance = [0.01] and mu' = [1.] and variance'" in evidence.text
+
+
+@pytest.mark.parametrize("kind", ["plain", "scaled"])
+def test_the_half_matters_whether_codes_turn_or_stretch(kind, rng):
+    check, codes = ENTRIES["B-L3"].check, (np.ones(2), np.full(2, 1e-3))
+    halved = ENTRIES["B-L3"].mutation.reading
+    assert halved(*codes) == pytest.approx(ENTRIES["B-L3"].printed(*codes) / 2)
+    instances = [check.draw(rng, kind) for _ in range(10)]
+    assert max(check.violation(ENTRIES["B-L3"].printed, each) for each in instances) > 0.1
+    if kind == "plain":  # codes turn only
+        assert max(check.violation(halved, each) for each in instances) <= 0
+
+
+def test_decoders_with_the_same_loss_are_what_they_are_said_to_be(rng):
+    """Both descents reach what an SVD says is least; mirrors and stretched ones do not."""
+    for kind in ("plain", "scaled", "orthogonal", "equal"):
+        x, *pair = bhowal_constraints.two_decoders(rng, kind)
+        projections = [m @ np.linalg.pinv(m) for m in pair]
+        losses = [np.square(x - x @ p).sum() for p in projections]
+        least = np.square(np.linalg.svd(x, compute_uv=False)[pair[0].shape[1] :]).sum()
+        assert losses[0] == pytest.approx(losses[1])
+        assert np.allclose(*projections) == (kind in ("plain", "scaled"))
+        assert (losses[0] == pytest.approx(least)) == (kind == "plain")
+    assert losses[0] == pytest.approx(0.64)
 
 
 def test_the_smallest_decoder_against_theorem_1():
@@ -96,19 +123,39 @@ def test_the_smallest_decoder_against_theorem_1():
     assert variance * lengths == pytest.approx(8e-12, rel=1e-4)
 
 
-def test_one_slope_for_all_outputs_is_enough_for_theorem_1():
-    entry = ENTRIES["B-T1"]
+@pytest.mark.parametrize("name", ["B-T1", "B-L5"])
+def test_one_slope_for_all_outputs_is_enough(name):
+    entry = ENTRIES[name]
     draws = [entry.check.draw(np.random.default_rng(seed), "equal") for seed in range(3)]
     assert max(entry.check.violation(entry.printed, draw) for draw in draws) < 1e-4
+
+
+def test_orthogonal_columns_can_need_more_budget():
+    """(2, 1; 2, -1) against the same turned so that the Jacobian's columns are orthogonal."""
+    m, slopes = np.array([[2.0, 1.0], [2.0, -1.0]]), np.diag([1.0, 2.0])
+    turned = m @ bhowal_optimum.turn_and_saving(slopes @ m)[0]
+    assert abs(turned[:, 0] @ turned[:, 1]) > 1.8
+    needed = [bhowal_optimum.cheapest_budget(slopes @ each, 0.01) for each in (m, turned)]
+    assert needed == pytest.approx([15.20, 14.76], abs=0.005)
+    assert needed[0] - needed[1] == pytest.approx(np.log(100 / 64))
+
+
+def test_the_counterexample_to_lemma_5_in_numbers():
+    m, slopes = np.array([[4.0, 2.0], [2.0, -1.0]]), np.diag([1.0, 2.0])
+    assert (slopes @ m)[:, 0] @ (slopes @ m)[:, 1] == 0
+    turn, claimed = bhowal_optimum.turn_and_saving(m)
+    needed = [bhowal_optimum.cheapest_budget(slopes @ each, 0.01) for each in (m, m @ turn)]
+    assert claimed == pytest.approx(0.45, abs=0.005)
+    assert needed[1] - needed[0] == pytest.approx(0.20, abs=0.005)
 
 
 def test_the_budget_of_the_worked_example():
     """Lengths sqrt(50) and sqrt(3), inner product -4 (Rolinek et al. 2019, section 4)."""
     m = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])
     gap = np.log(150 / 134)
-    assert ENTRIES["B-L5"].printed(m) == pytest.approx(gap)
-    vt = np.linalg.svd(m, full_matrices=False)[2]
-    budgets = [bhowal_optimum.cheapest_budget(each, 0.3) for each in (m, m @ vt.T)]
+    turn, saving = bhowal_optimum.turn_and_saving(m)
+    assert saving == pytest.approx(gap)
+    budgets = [bhowal_optimum.cheapest_budget(each, 0.3) for each in (m, m @ turn)]
     assert budgets[0] - budgets[1] == pytest.approx(gap, abs=1e-8)
     assert budgets[0] == pytest.approx(np.log(150 * (2 / 0.3) ** 2), abs=1e-8)
 
@@ -126,13 +173,40 @@ def test_two_lengths_in_rising_order_swap_the_axes():
     assert np.abs(vt).tolist() == [[0, 1], [1, 0]]
 
 
+def test_in_the_order_of_the_columns_v_is_the_identity(rng):
+    m = orthonormal(rng, 5, 3) * (1.0, 3.0, 2.0)
+    u, values, vt = np.linalg.svd(m, full_matrices=False)
+    place = np.abs(vt).argmax(0)  # of each column among the singular values
+    signs = np.sign(vt[place, np.arange(3)])
+    assert signs[:, None] * vt[place] == pytest.approx(np.eye(3))
+    assert (u[:, place] * signs) @ np.diag(values[place]) == pytest.approx(m)
+
+
+def test_the_two_parts_of_the_od_score_are_one_for_the_polar_factor_only(rng):
+    m = decoder(rng, "plain")
+    u, _, vt = np.linalg.svd(m, full_matrices=False)
+    of_v = ENTRIES["B-S4.4"].printed(vt.T)
+    nearest = nearest_orthogonal(torch.tensor(m)).numpy()
+    assert np.square(u - nearest).sum() == pytest.approx(of_v)
+    unit_columns = m / np.linalg.norm(m, axis=0)
+    assert np.square(u - unit_columns).sum() != pytest.approx(of_v, rel=1e-3)
+
+
 def test_half_the_gap_is_what_reconstructions_may_be_off():
     x = np.array([[0.0], [1.0], [-3.0]])
-    assert (
-        bhowal_neighbours._order_violation(0.49, x)
-        < 0
-        < bhowal_neighbours._order_violation(0.51, x)
-    )
+    found = [bhowal_neighbours.order_violation(share, x) for share in (0.0, 0.499, 0.501)]
+    assert found == pytest.approx([-1, -0.002, 0.002])
+
+
+def test_distinct_elements_are_the_nearest_ones_if_the_sum_starts_at_one(rng):
+    for _ in range(20):
+        squares = rng.random(4)
+        for k in (1, 2, 3):
+            picks = list(combinations(range(4), k))  # k terms: l = 1 to k
+            best = min(picks, key=lambda pick: squares[list(pick)].sum())
+            assert ENTRIES["B-L13"].mutation.reading(squares, k) == [{*best}]
+            assert {*best} in ENTRIES["B-L13"].printed(squares, k)
+    assert ENTRIES["B-L13"].printed(np.array([1.0, 9.0]), 2) == [{0}, {0, 1}]
 
 
 def test_whatever_the_order_of_codes_a_point_of_the_t_is_cut_off_from_its_nearest():
@@ -153,19 +227,19 @@ def test_the_best_codes_of_the_t_put_the_middle_between_two_of_the_three():
 @pytest.mark.parametrize(
     "slip",
     [
-        {"each_nearest": True},
+        {"partners": EMBEDDING.printed.partners},
         {"loss": lambda squares, overlap: float((np.sqrt(squares) * overlap).sum() / 2)},
-        {"distance": NEIGHBOURS.printed.distance},
+        {"distance": EMBEDDING.printed.distance},
     ],
     ids=["nearest", "not squared", "codes drawn"],
 )
 def test_each_part_of_theorem_2_can_fail_alone(slip):
-    assert NEIGHBOURS.check(NEIGHBOURS.standing).holds
-    assert not NEIGHBOURS.check(replace(NEIGHBOURS.standing, **slip)).holds
+    assert EMBEDDING.check(EMBEDDING.standing).holds
+    assert not EMBEDDING.check(replace(EMBEDDING.standing, **slip)).holds
 
 
 def test_codes_drawn_move_apart_as_the_kl_falls():
     """(1 - v) 3/2 + 2 v for noise of the share v: neighbours are 3/2 variances apart, squared."""
-    text = NEIGHBOURS.check(NEIGHBOURS.printed).text
+    text = EMBEDDING.check(EMBEDDING.printed).text
     expected = [(1 - v) * 1.5 + 2 * v for v in (0.1, 0.5, 0.9)]
     assert text.endswith(", ".join(f"{distance:.2f}" for distance in expected))

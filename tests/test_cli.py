@@ -133,12 +133,12 @@ def test_a_study_prints_table_verdicts_and_the_command(capsys, tmp_path, monkeyp
 
 
 def test_the_ledger_on_the_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(theory, "LEDGER", dict.fromkeys(["Z-L1", "B-P7", "A-X2"]))
+    monkeypatch.setattr(theory, "LEDGER", dict.fromkeys(["Z-L1", "B-P7", "A-SA.2"]))
     monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = run(capsys, "theory")
     assert code == 0
     assert re.search(r"B-P7 +Nearest matrix with orthonormal columns +holds after correction", out)
-    assert re.search(r"A-X2 .* approximate: error ~ noise\^4.0", out)
+    assert re.search(r"A-SA.2 .* approximate: relative error ~ noise\^4.0", out)
     assert "3 claims: 1 hold, 1 hold after correction, 1 hold approximately" in out
     assert out.index("Z-L1") < out.index("Bhowal") < out.index("B-P7") < out.index("Allen")
     code, out, _ = run(capsys, "theory", "b")

@@ -1,3 +1,5 @@
+from inspect import unwrap
+
 import pytest
 import torch
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
@@ -25,7 +27,7 @@ def z():
 
 
 @pytest.mark.parametrize("precision", [1.0, 10.0, 1e4])
-def test_linear_decoder_in_closed_form(precision, z):
+def test_z_s7_6_linear_decoder_in_closed_form(precision, z):
     found = mechanism_gap(linear, z, precision)
     shape = torch.eye(2).double() + precision * MIXING.T @ MIXING
     noise = torch.eye(3).double() / precision
@@ -62,7 +64,7 @@ def test_log_likelihood_of_drawn_codes(z):
     assert ((found - chances.mean(1)).abs() < 5 * error).all()
 
 
-def test_the_gap_tends_to_the_contrast_and_the_parts_to_the_push_forward(z):
+def test_z_s7_6_the_gap_tends_to_the_contrast_and_the_parts_to_the_push_forward(z):
     jacobians = torch.func.vmap(torch.func.jacfwd(lambda one: bent(one[None])[0]))(z)
     contrast = ima_contrast(jacobians).per_sample
     errors = []
@@ -87,7 +89,18 @@ def test_orthogonal_columns_leave_no_gap(z):
 
 
 def test_bad_input_is_refused(z):
-    with pytest.raises(ValueError, match="precision must be positive, got 0"):
-        mechanism_gap(linear, z, 0.0)
+    for precision in (0.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"precision must be positive .* got {precision}"):
+            mechanism_gap(linear, z, precision)
+    with pytest.raises(ValueError, match="nodes must be at least 1, got 0"):
+        mechanism_gap(linear, z, 1.0, nodes=0)
+    with pytest.raises(ValueError, match=r"z must have shape \(codes, latents\), .* got \(0, 2\)"):
+        mechanism_gap(linear, z[:0], 1.0)
+    with pytest.raises(ValueError, match=r"z must have shape .* got \(2,\)"):
+        unwrap(mechanism_gap)(linear, z[0], 1.0)  # users have no types checked
+    with pytest.raises(ValueError, match="z must be finite, got inf"):
+        mechanism_gap(linear, z + torch.inf, 1.0)
+    with pytest.raises(ValueError, match="decode must have finite Jacobians, got an entry nan"):
+        mechanism_gap(lambda z: z * torch.nan, z, 1.0)
     with pytest.raises(ValueError, match=r"few latents: 24\^5 points"):
         mechanism_gap(lambda z: z, torch.zeros(1, 5), 1.0)

@@ -127,9 +127,15 @@ def test_the_mean_given_the_code_is_the_best_decoder():
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match=r"rise must lie in \(0, 2.0\], the bound, got 3"):
         optimal_slopes(3.0, 2.0, 1.0)
-    with pytest.raises(ValueError, match="beta must be positive, got 0"):
+    with pytest.raises(ValueError, match=r"rise must lie in \(0, 2.0\], the bound, got nan"):
+        optimal_slopes(float("nan"), 2.0, 1.0)
+    with pytest.raises(ValueError, match="beta must be positive and finite, got 0"):
         plateau_slope(1.0, 0.0)
-    with pytest.raises(ValueError, match="bound must be positive, got -1"):
-        plateau_slope(-1.0, 1.0)
-    with pytest.raises(ValueError, match="noise must be positive, got 0"):
+    for bound in (-1.0, float("inf"), float("nan")):
+        message = f"bound must be positive and finite, got {bound}"
+        with pytest.raises(ValueError, match=message):
+            plateau_slope(bound, 1.0)
+        with pytest.raises(ValueError, match=message):
+            optimal_slopes(1.0, bound, 1.0)
+    with pytest.raises(ValueError, match="noise must be positive and finite, got 0"):
         two_points(0.0)

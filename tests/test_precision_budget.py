@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, NonlinearConstraint, brentq, minimize
 
 from unpick.geometry import optimal_variance
-from unpick.studies.budget_checks import EXAMPLE, cheapest_noise
 from unpick.theory.budget import precision_budget
+from unpick.theory.claims.zietlow_budget import EXAMPLE, cheapest_noise
 from unpick.theory.instances import KINDS, decoder
 from unpick.theory.rotation import optimal_rotation
 
@@ -256,10 +256,10 @@ ZERO = torch.tensor([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])
         (torch.ones(2, 3, 2), nan, {}, "budget must be at least 0 nats and finite, got nan"),
         (torch.ones(2, 3, 2), 700.0, {}, "budget must be at most 300 nats a latent in use"),
         (torch.ones(0, 3, 2), 1.0, {}, r"jacobians must have shape .* got \(0, 3, 2\)"),
-        (torch.full((2, 3, 2), nan), 1.0, {}, "jacobians must be finite"),
+        (torch.full((2, 3, 2), nan), 1.0, {}, "jacobians must be finite, got 2 of 2 samples"),
         (ZERO, 1.0, {}, "columns of zeros in 1 of 2 samples.*kl='exact'"),
         (ZERO, 1.0, {"kl": "exact"}, "equally many non-zero columns.*got 1 to 2"),
-        (0 * ZERO, 1.0, {"kl": "exact"}, "must have columns that are not zero"),
+        (0 * ZERO, 1.0, {"kl": "exact"}, "must have columns that are not zero, got zeros only"),
     ],
 )
 def test_bad_arguments(jacobians, budget, options, message):

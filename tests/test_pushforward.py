@@ -1,3 +1,5 @@
+from inspect import unwrap
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,7 @@ from torch.distributions import MultivariateNormal
 
 from unpick.geometry import ima_contrast
 from unpick.theory.pushforward import push_forward
-from unpick.theory.surfaces import SURFACES, arc_lengths, box_muller, dependence, helicoid, polar
+from unpick.theory.surfaces import SURFACES, arc_lengths, box_muller, helicoid, polar, strip
 
 
 def sheared(z):
@@ -86,13 +88,26 @@ def test_turning_the_image_changes_nothing_and_doubling_it_divides_by_the_area(z
 
 
 @pytest.mark.parametrize("name", SURFACES)
-def test_surfaces_have_orthogonal_columns(name, z):
-    found = push_forward(SURFACES[name], z)
+@pytest.mark.parametrize("sizes", [(1.0, 1.0), (0.3, 0.8)])
+def test_surfaces_have_orthogonal_columns(name, sizes, z):
+    found = push_forward(lambda z: SURFACES[name](z, *sizes), z)
     torch.testing.assert_close(found.along_latents.sum(1), found.log_density)
 
 
+def dependence(decode):
+    """Largest correlation between arc lengths, or their sizes, of the two latents.
+
+    Latents lie on a grid of quantiles, so that what is independent has correlation 0 exactly.
+    """
+    quantiles = torch.from_numpy(norm.ppf((np.arange(32) + 0.5) / 32))
+    a, b = arc_lengths(decode, torch.cartesian_prod(quantiles, quantiles)).T
+    return float(torch.corrcoef(torch.stack([a, a.abs(), b, b.abs()]))[:2, 2:].abs().max())
+
+
 def test_dependence_of_lengths():
-    assert dependence(SURFACES["strip"]) < 1e-12
+    """Allen (2024), theorem 2: lengths are independent if each speed is of its own latent."""
+    assert dependence(strip) < 1e-12
+    assert dependence(helicoid) > 0.3
     z = torch.randn(10**6, 2, generator=torch.Generator().manual_seed(0)).double()
     first, second = z[:, 0], z[:, 1] * (1 + z[:, 0] ** 2).sqrt()  # along the helicoid's curves
     torch.testing.assert_close(arc_lengths(helicoid, z[:20])[:, 1], second[:20], rtol=1e-3, atol=0)
@@ -100,9 +115,25 @@ def test_dependence_of_lengths():
     assert float(squares) == pytest.approx(2, abs=0.1)  # E z^2 Var(z^2) by hand
 
 
-def test_bad_input_is_refused(z):
-    with pytest.raises(ValueError, match=r"at least as many outputs as the 2 latents, got 1"):
-        push_forward(lambda z: z[:, :1], z)
+@pytest.mark.parametrize(
+    ("decode", "at", "message"),
+    [
+        (
+            lambda z: z[:, :1],
+            torch.zeros(1, 2),
+            "at least as many outputs as the 2 latents, got 1",
+        ),
+        (torch.zeros(1, 3, 1), torch.zeros(1, 2), r"of shape \(1, outputs, 2\), .* \(1, 3, 1\)"),
+        (lambda z: z, torch.zeros(2), r"z must have shape \(codes, latents\), .* got \(2,\)"),
+        (lambda z: z, torch.zeros(0, 2), r"z must have shape .* got \(0, 2\)"),
+        (lambda z: z, torch.tensor([[0.0, torch.nan]]), "z must be finite, got nan"),
+        (lambda z: z / z, torch.zeros(1, 2), "decode must have finite Jacobians, got an entry"),
+        (torch.full((1, 2, 2), torch.inf), torch.zeros(1, 2), "Jacobians, got an entry inf"),
+    ],
+)
+def test_bad_input_is_refused(decode, at, message):
+    with pytest.raises(ValueError, match=message):
+        unwrap(push_forward)(decode, at)  # users have no types checked
 
 
 def test_a_flat_decoder_has_infinite_density(z):

@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from unpick.figures.budget import column_product, turned
 from unpick.geometry import ima_contrast
-from unpick.studies.budget_checks import EXAMPLE
+from unpick.theory.claims.zietlow_budget import EXAMPLE
+from unpick.theory.columns import plane_turn
 from unpick.theory.descent import givens_descent, riemannian_descent
 from unpick.theory.instances import KINDS, decoder, orthonormal, rotation
 from unpick.theory.rotation import optimal_rotation
@@ -53,9 +54,7 @@ def curvature(matrix, v, i, j, step=1e-3):
     """Of the objective along the turn of one plane, by finite differences."""
     values = []
     for angle in (-step, 0.0, step):
-        turn = torch.eye(len(v), dtype=torch.float64)
-        turn[[i, j], [i, j]] = np.cos(angle)
-        turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
+        turn = torch.from_numpy(plane_turn(len(v), i, j, angle))
         values.append(objective(matrix @ v @ turn))
     return (values[0] - 2 * values[1] + values[2]) / step**2
 
@@ -260,11 +259,13 @@ def test_columns_that_depend_on_each_other():
     ("call", "message"),
     [
         (lambda: optimal_rotation(torch.zeros(3, 0)), r"must have shape .* got \(3, 0\)"),
-        (lambda: optimal_rotation(torch.full((3, 2), nan)), "jacobian must be finite"),
+        (lambda: optimal_rotation(torch.full((3, 2), nan)), "must be finite, got 6 entries"),
         (lambda: optimal_rotation(torch.eye(2), tolerance=-0.1), r"\[0, 1\), got -0.1"),
-        (lambda: givens_descent(torch.eye(2), 2 * torch.eye(2)), "start must be an orthogonal"),
+        (lambda: givens_descent(torch.eye(2), 2 * torch.eye(2)), "orthogonal, got V.* 3 off"),
+        (lambda: givens_descent(torch.eye(2), tolerance=nan), r"\[0, 1\), got nan"),
         (lambda: givens_descent(torch.eye(2), sweeps=0), "sweeps must be at least 1, got 0"),
         (lambda: riemannian_descent(torch.eye(2), steps=0), "steps must be at least 1, got 0"),
+        (lambda: riemannian_descent(torch.eye(2), push=nan), "push must be a finite angle"),
     ],
 )
 def test_bad_arguments(call, message):

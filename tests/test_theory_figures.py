@@ -180,7 +180,7 @@ def test_bad_arguments(call, message):
 @pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda drawing: drawing.name)
 def test_the_ledgers_pictures_are_drawn_small(drawing, tmp_path):
     with house_style():
-        figure = drawing.draw(ledger(["A-X2", "Z-L1"]))
+        figure = drawing.draw(ledger(["A-SA.2", "Z-L1"]))
     assert 10_000 < save(figure, tmp_path, drawing.name).stat().st_size < 300_000
 
 

@@ -187,7 +187,7 @@ DRAWINGS = (
     Drawing(
         "plateaus",
         "Plateaus and jumps",
-        "The decoder of least cost through three data points if its slope is bounded (A-X4, "
+        "The decoder of least cost through three data points if its slope is bounded (A-S4, "
         "A-E14): the steeper it may be, the flatter it is at the data.",
         plateaus,
     ),

@@ -13,7 +13,6 @@ from unpick.figures.budget import (
     worked_example,
 )
 from unpick.studies.budget_checks import (
-    EXAMPLE,
     SHOWN,
     best_angle,
     columns_exceed_volume,
@@ -26,6 +25,7 @@ from unpick.studies.budget_checks import (
     twice_as_high,
 )
 from unpick.studies.study import Claim, Drawing, Study
+from unpick.theory.claims.zietlow_budget import EXAMPLE
 
 STUDY = Study(
     name="budget",

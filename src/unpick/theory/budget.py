@@ -23,9 +23,9 @@ class PrecisionBudget:
         variance: \sigma_{ij}^2 of sample i and latent j.
         cost: E\|J_i \epsilon_i\|^2 = \sum_j c_{ij}^2 \sigma_{ij}^2, c the columns' lengths.
         budget: Nats that each sample gets.
-        beta: Where a beta-VAE with squared error asks for the same variances. One number for the
-            plain objective: what a nat more saves. For `log` it is in proportion to the cost.
-            Infinite for an exact KL of 0.
+        beta: Of the beta-VAE with squared error whose best variances at this sample are the same.
+            For `plain` it is one number, what a nat more would save; for `log` it is in proportion
+            to the sample's cost. Infinite where an exact KL of 0 is asked for.
     """
 
     variance: Float[Tensor, "n d"]
@@ -47,11 +47,11 @@ def precision_budget(
               \frac1n \sum_i KL_i = budget, \qquad
               E\|J_i \epsilon_i\|^2 = \sum_j c_{ij}^2 \sigma_{ij}^2
 
-    The least cost of a sample is d (\prod_j c_j^2 \sigma_j^2)^{1/d}, where all c_j^2 \sigma_j^2
-    are equal (proposition 5). For one matrix that is the example of Rolinek et al. (2019),
-    section 4, and both objectives agree.
+    At a given product of variances a sample's cost is least where all c_j^2 \sigma_j^2 are equal,
+    and then d (\prod_j c_j^2 \sigma_j^2)^{1/d} (proposition 5). For one matrix, as in the example
+    of Rolinek et al. (2019), section 4, both objectives agree.
 
-    The variances of the four choices:
+    The best variances, by objective and form of the KL:
 
     - `log`, `polarized`: c_{ij}^2 \sigma_{ij}^2 the same for all j. A nat lowers the logarithm by
       2/d wherever it is spent, so only the total matters (eq. 5.11) and the division between
@@ -112,9 +112,13 @@ def _log_squares(
             "jacobians must have shape (samples, outputs, latents), none of them 0, "
             f"got {tuple(jacobians.shape)}"
         )
-    norms = torch.linalg.vector_norm(jacobians, dim=1, dtype=torch.float64)
-    if not norms.isfinite().all():
-        raise ValueError("jacobians must be finite")
+    norms = torch.linalg.vector_norm(jacobians.double(), dim=1)
+    finite = norms.isfinite().all(1)
+    if not finite.all():
+        raise ValueError(
+            f"jacobians must be finite, got {int((~finite).sum())} of {len(norms)} samples with "
+            "columns of infinite or undefined length"
+        )
     used = (norms > 0).sum(1)
     if kl == "polarized" and used.min() < norms.shape[1]:
         raise ValueError(
@@ -123,7 +127,7 @@ def _log_squares(
             "latents out, or set kl='exact'"
         )
     if used.max() == 0:
-        raise ValueError("jacobians must have columns that are not zero: noise costs nothing")
+        raise ValueError("jacobians must have columns that are not zero, got zeros only")
     if objective == "log" and used.min() < used.max():
         raise ValueError(
             "jacobians must have equally many non-zero columns in all samples for "

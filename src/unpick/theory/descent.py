@@ -10,12 +10,13 @@ equally long at the global maximum; for diag(2, 1) that is a turn by 45 degrees.
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import atan2, cos, sin, sqrt
+from math import atan2, isfinite, sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.theory.columns import plane_turn
 from unpick.theory.rotation import optimal_rotation, triangles
 
 ORTHOGONAL = 1e-12  # largest cosine of columns that count as orthogonal
@@ -64,7 +65,7 @@ def givens_descent(
         >>> path.exp().square()
         tensor([150.0000, 134.0000], dtype=torch.float64)
     """
-    columns, v = _start(matrix, start)
+    columns, v = _start(matrix, start, tolerance)
     if sweeps < 1:
         raise ValueError(f"sweeps must be at least 1, got {sweeps}")
     path = [_objective(columns)]
@@ -76,7 +77,8 @@ def givens_descent(
             if abs(g) <= tolerance * sqrt(a * b):
                 continue
             angle = atan2(2 * g if a >= b else -2 * g, abs(a - b)) / 2
-            columns, v = _turned(columns, i, j, angle), _turned(v, i, j, angle)
+            turn = torch.from_numpy(plane_turn(len(v), i, j, angle))
+            columns, v = columns @ turn, v @ turn
             path.append(_objective(columns))
             turns += 1
         if turns == 0:
@@ -110,9 +112,11 @@ def riemannian_descent(
         push: In radians; 0 stays at a saddle.
         tolerance: Cosine up to which two columns count as orthogonal.
     """
-    columns, v = _start(matrix, start)
+    columns, v = _start(matrix, start, tolerance)
     if steps < 1:
         raise ValueError(f"steps must be at least 1, got {steps}")
+    if not isfinite(push):
+        raise ValueError(f"push must be a finite angle, got {push}")
     path = [_objective(columns)]
     for _ in range(steps):
         cosine, angles, slope = _field(columns)
@@ -124,13 +128,13 @@ def riemannian_descent(
         if level and angles.abs().max() <= tolerance:
             if push == 0:
                 break
-            columns, v = _turned(columns, i, j, push), _turned(v, i, j, push)
+            turn = torch.from_numpy(plane_turn(len(v), i, j, push))
         else:
             length, turn = 1.0, _cayley(angles.T)
             while _objective(columns @ turn) > path[-1] + 1e-4 * length * slope + ROUNDING:
                 length /= 2
                 turn = _cayley(length * angles.T)
-            columns, v = columns @ turn, v @ turn
+        columns, v = columns @ turn, v @ turn
         path.append(_objective(columns))
     return Descent(v, torch.stack(path), bool(_field(columns)[0].max() <= tolerance))
 
@@ -160,22 +164,24 @@ def _cayley(skew: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
     return torch.linalg.solve(identity - skew / 2, identity + skew / 2)
 
 
-def _turned(columns: Float[Tensor, "k d"], i: int, j: int, angle: float) -> Float[Tensor, "k d"]:
-    """Column i turned towards column j."""
-    turned = columns.clone()
-    turned[:, i] = cos(angle) * columns[:, i] + sin(angle) * columns[:, j]
-    turned[:, j] = cos(angle) * columns[:, j] - sin(angle) * columns[:, i]
-    return turned
-
-
 def _start(
-    matrix: Float[Tensor, "p d"], start: Float[Tensor, "d d"] | None
+    matrix: Float[Tensor, "p d"], start: Float[Tensor, "d d"] | None, tolerance: float
 ) -> tuple[Float[Tensor, "k d"], Float[Tensor, "d d"]]:
     """R V and V, where M = Q R: lengths and angles are those of M V."""
+    if matrix.ndim != 2:
+        raise ValueError(f"matrix must have shape (outputs, latents), got {tuple(matrix.shape)}")
     if not optimal_rotation(matrix).log_product.isfinite():
-        raise ValueError("matrix must have linearly independent columns")
+        raise ValueError(
+            f"matrix must have linearly independent columns, got {tuple(matrix.shape)} with "
+            "columns that are not"
+        )
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}")
     identity = torch.eye(matrix.shape[1], dtype=torch.float64)
     v = identity if start is None else start.double()
-    if not (v.T @ v - identity).abs().max() < 1e-6:
-        raise ValueError("start must be an orthogonal matrix")
+    if v.shape != identity.shape:
+        raise ValueError(f"start must have shape {tuple(identity.shape)}, got {tuple(v.shape)}")
+    off = float((v.T @ v - identity).abs().max())
+    if not off < 1e-6:
+        raise ValueError(f"start must be orthogonal, got V^T V that is {off:.2g} off the identity")
     return triangles(matrix) @ v, v

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import Literal, get_args
 
 import torch
@@ -67,8 +68,21 @@ def train_twins(
     """
     if optimiser not in get_args(Optimiser):
         raise ValueError(f"optimiser must be one of {get_args(Optimiser)}, got {optimiser!r}")
-    if not (beta > 0 and variance > 0):
-        raise ValueError(f"beta and variance must be positive, got {beta} and {variance}")
+    if x.ndim != 2 or x.numel() == 0:
+        raise ValueError(
+            f"x must have shape (observations, outputs), neither of them 0, got {tuple(x.shape)}"
+        )
+    if not x.isfinite().all():
+        raise ValueError(f"x must be finite, got {x[~x.isfinite()][0].item()}")
+    other = beta * variance if twin_variance is None else twin_variance
+    sizes = {"beta": beta, "variance": variance, "twin_variance": other, "rate": rate}
+    for name, size in sizes.items():
+        if not 0 < size < inf:
+            raise ValueError(f"{name} must be positive and finite, got {size}")
+    counts = {"latents": (latents, 1), "hidden": (hidden, 0), "steps": (steps, 1)}
+    for name, (count, least) in counts.items():
+        if count < least:
+            raise ValueError(f"{name} must be at least {least}, got {count}")
 
     def run(beta: float, variance: float, rate: float) -> tuple[Tensor, Tensor]:
         """Weights before and after."""
@@ -92,8 +106,11 @@ def train_twins(
 
     start, first = run(beta, variance, rate)
     scaled = rate * beta if optimiser == "sgd" else rate
-    _, second = run(1.0, twin_variance or beta * variance, scaled)
-    return Twins(float((first - second).norm() / (first - start).norm()), first, second)
+    _, second = run(1.0, other, scaled)
+    difference = float((first - second).norm() / (first - start).norm())
+    if not difference < inf:
+        raise ValueError(f"rate must let the weights move and stay finite, got {rate}")
+    return Twins(difference, first, second)
 
 
 def _network(inputs: int, hidden: int, outputs: int, generator: torch.Generator) -> nn.Sequential:

@@ -65,8 +65,8 @@ class Entry(Generic[Reading]):
     Formulas are LaTeX as far as matplotlib's mathtext goes (no \text, no environments).
 
     Attributes:
-        id: Author's initial and number, as in `Z-P5`: T theorem, P proposition, L lemma,
-            C corollary, R remark, E equation.
+        id: Author's initial and number, as in `Z-P5`: T theorem, C corollary, P proposition,
+            L lemma, R remark, X example, E equation, S section.
         source: Author, year, number.
         title: A few words for the table.
         statement: The claim in our words; math stands between dollars.

@@ -13,7 +13,7 @@ PAPERS = {
     "B": "Bhowal et al. (2024)",
     "A": "Allen (2024)",
 }
-KINDS = "TCPLRESX"  # theorems and corollaries first
+KINDS = "TCPLRXES"  # theorems and corollaries first
 
 
 def ledger(
@@ -29,6 +29,8 @@ def ledger(
         >>> [judgement.word for judgement in ledger(["z-l1"])]
         ['holds']
     """
+    if isinstance(ids, str):
+        raise ValueError(f"ids must be a list of ids, got the text {ids!r}")
     chosen = [pick(LEDGER, name.upper(), "claim") for name in ids] or LEDGER.values()
     judgements = []
     for entry in chosen:

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log, pi
+from math import inf, log, pi
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unpick.geometry.columns import ima_contrast
-from unpick.geometry.jacobian import decoder_jacobians
-from unpick.theory.pushforward import log_normal
+from unpick.theory.pushforward import check_codes, finite_jacobians, log_normal
+from unpick.theory.quadrature import gaussian_grid
 
 POINTS = 2**18  # of the quadrature, at most
 
@@ -73,18 +72,21 @@ def mechanism_gap(
         >>> round(found.gap.item(), 5), round(found.contrast.item(), 5)  # -log(0.8)
         (0.22314, 0.22314)
     """
+    check_codes(z)
+    if not 0 < precision < inf:
+        raise ValueError(f"precision must be positive and finite, got {precision}")
+    if nodes < 1:
+        raise ValueError(f"nodes must be at least 1, got {nodes}")
     d = z.shape[1]
-    if not precision > 0:
-        raise ValueError(f"precision must be positive, got {precision}")
     if nodes**d > POINTS:
         raise ValueError(f"z must have few latents: {nodes}^{d} points exceed {POINTS}")
     z = z.double()
-    jacobians = decoder_jacobians(decode, z).double()
+    jacobians = finite_jacobians(decode, z)
     shape = precision * jacobians.mT @ jacobians + torch.eye(d).to(z)
     # Columns that whiten the Gauss-Newton posterior, and the diagonal one.
     whitening = torch.linalg.inv(torch.linalg.cholesky(shape)).mT
     diagonal = torch.diag_embed(shape.diagonal(dim1=1, dim2=2).rsqrt())
-    steps, weights = _grid(nodes, d)
+    steps, weights = (torch.from_numpy(part).to(z) for part in gaussian_grid(d, nodes))
     observed = decode(z).flatten(1).double()
 
     def log_joint(factor: Float[Tensor, "n d d"]) -> Float[Tensor, "n k"]:
@@ -102,11 +104,3 @@ def mechanism_gap(
         elbo=log_joint(diagonal) @ weights,
         contrast=ima_contrast(jacobians).per_sample,
     )
-
-
-def _grid(nodes: int, d: int) -> tuple[Float[Tensor, "k d"], Float[Tensor, "k"]]:
-    """Gauss-Hermite points of N(0, I) and their weights, which add up to 1."""
-    points, weights = map(torch.from_numpy, np.polynomial.hermite_e.hermegauss(nodes))
-    weights = weights / weights.sum()
-    grid = torch.cartesian_prod(*[points] * d).reshape(-1, d)
-    return grid, torch.cartesian_prod(*[weights] * d).reshape(-1, d).prod(1)

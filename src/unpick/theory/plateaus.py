@@ -1,7 +1,7 @@
 """How steep a decoder is best between two data points: plateaus with jumps, or a straight line."""
 
 from dataclasses import dataclass
-from math import cosh, log, sqrt
+from math import cosh, inf, log, sqrt
 from typing import Literal, get_args
 
 import numpy as np
@@ -58,8 +58,8 @@ def plateau_slope(bound: float, beta: float, cost: Cost = "log") -> float:
         (0.5, 1.0)
     """
     _check(beta, cost)
-    if not bound > 0:
-        raise ValueError(f"bound must be positive, got {bound}")
+    if not 0 < bound < inf:
+        raise ValueError(f"bound must be positive and finite, got {bound}")
     if cost == "bounded":
         return min(bound, beta / (sqrt(bound**2 + beta) + bound))
     if bound <= sqrt(beta):
@@ -96,9 +96,9 @@ def optimal_slopes(rise: float, bound: float, beta: float, cost: Cost = "log") -
         >>> round(steep.low, 2), round(steep.share, 2)  # almost a plateau and a jump
         (0.16, 0.01)
     """
+    low = plateau_slope(bound, beta, cost)
     if not 0 < rise <= bound:
         raise ValueError(f"rise must lie in (0, {bound}], the bound, got {rise}")
-    low = plateau_slope(bound, beta, cost)
     if rise <= low:
         return _mixture(rise, bound, 0.0, beta, cost)
     return _mixture(low, bound, (rise - low) / (bound - low), beta, cost)
@@ -159,8 +159,8 @@ def two_points(noise: float) -> TwoPoints:
         >>> round(best.steepest, 1), round(best.variance, 2), best.at_data < 0.001
         (6.1, 0.15, True)
     """
-    if not noise > 0:
-        raise ValueError(f"noise must be positive, got {noise}")
+    if not 0 < noise < inf:
+        raise ValueError(f"noise must be positive and finite, got {noise}")
     z = np.linspace(-8, 8, 4001)
 
     def loss(flat: Float[Array, "2"], linear: bool) -> float:
@@ -190,7 +190,7 @@ def _mixture(low: float, high: float, share: float, beta: float, cost: Cost) -> 
 
 
 def _check(beta: float, cost: Cost) -> None:
-    if not beta > 0:
-        raise ValueError(f"beta must be positive, got {beta}")
+    if not 0 < beta < inf:
+        raise ValueError(f"beta must be positive and finite, got {beta}")
     if cost not in get_args(Cost):
         raise ValueError(f"cost must be one of {get_args(Cost)}, got {cost!r}")

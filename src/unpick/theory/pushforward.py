@@ -51,7 +51,8 @@ def push_forward(
         >>> (found.along_latents.exp() * (2 * torch.pi) ** 0.5)[0]
         tensor([0.5000, 2.0000], dtype=torch.float64)
     """
-    jacobians = decode if isinstance(decode, Tensor) else decoder_jacobians(decode, z)
+    check_codes(z)
+    jacobians = finite_jacobians(decode, z)
     n, d = z.shape
     if jacobians.ndim != 3 or (len(jacobians), jacobians.shape[2]) != (n, d):
         raise ValueError(
@@ -63,7 +64,7 @@ def push_forward(
             f"decode must have at least as many outputs as the {d} latents, "
             f"got {jacobians.shape[1]}: the image has no density"
         )
-    jacobians, z = jacobians.double(), z.double()
+    z = z.double()
     _, values, vt = torch.linalg.svd(jacobians, full_matrices=False)
     turned = torch.einsum("nij,nj->ni", vt, z)
     along_singular = log_normal(turned) - values.log()
@@ -72,6 +73,27 @@ def push_forward(
         along_singular=along_singular,
         along_latents=log_normal(z) - jacobians.norm(dim=1).log(),
     )
+
+
+def check_codes(z: Float[Tensor, "..."]) -> None:
+    """Refuse what is no list of points."""
+    if z.ndim != 2 or z.numel() == 0:
+        raise ValueError(
+            f"z must have shape (codes, latents), neither of them 0, got {tuple(z.shape)}"
+        )
+    if not z.isfinite().all():
+        raise ValueError(f"z must be finite, got {z[~z.isfinite()][0].item()}")
+
+
+def finite_jacobians(
+    decode: Callable[[Tensor], Tensor] | Float[Tensor, "..."], z: Float[Tensor, "n d"]
+) -> Float[Tensor, "..."]:
+    """Of a decoder, or given, in double precision."""
+    jacobians = decode if isinstance(decode, Tensor) else decoder_jacobians(decode, z)
+    if not jacobians.isfinite().all():
+        got = jacobians[~jacobians.isfinite()][0].item()
+        raise ValueError(f"decode must have finite Jacobians, got an entry {got}")
+    return jacobians.double()
 
 
 def log_normal(z: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:

@@ -69,7 +69,8 @@ def optimal_rotation(
             f"them 0, got {tuple(jacobian.shape)}"
         )
     if not jacobian.isfinite().all():
-        raise ValueError("jacobian must be finite")
+        bad = int((~jacobian.isfinite()).sum())
+        raise ValueError(f"jacobian must be finite, got {bad} entries that are not")
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}")
     small = triangles(jacobian)
@@ -107,7 +108,7 @@ def _excess(
     distances = torch.linalg.qr(sorted_columns, mode="r").R.diagonal(dim1=-2, dim2=-1).abs()
     norms = norms.gather(-1, order)
     sines = torch.where(norms > 0, _padded(distances, norms.shape[-1]) / norms, 1)
-    return -sines.masked_fill(sines <= rounding, 0).clamp(max=1).log().sum(-1)
+    return (1 / sines.masked_fill(sines <= rounding, 0).clamp(max=1)).log().sum(-1)
 
 
 def _padded(values: Float[Tensor, "*n k"], d: int) -> Float[Tensor, "*n d"]:

@@ -1,49 +1,56 @@
-"""Decoders with orthogonal columns to try claims on: surfaces over two latents."""
+"""Decoders with orthogonal columns to try claims on: surfaces over two latents, of two sizes."""
 
 from collections.abc import Callable
-from functools import cache
-from math import pi
+from math import pi, radians
 
-import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.stats import norm
 from torch import Tensor
 
+from unpick.theory.columns import plane_turn
+
 Map = Callable[[Tensor], Tensor]
+Latents = Float[Tensor, "n 2"]
 
 
-def plane(z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
-    """The latents themselves."""
-    return z
+def plane(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 2"]:
+    """The latents themselves, stretched."""
+    return z * torch.tensor([a, b]).to(z)
 
 
-def strip(z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3"]:
-    """A bent strip: speeds sqrt(1 + z_1^2) and 2, each of its own latent."""
-    a, b = z.T
-    return torch.stack([a, a**2 / 2, 2 * b], 1)
+def strip(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 3"]:
+    """A bent strip: speeds sqrt(1 + (a z_1)^2) and 2 b, each of its own latent."""
+    t, u = z.T
+    return torch.stack([t, a * t**2 / 2, 2 * b * u], 1)
 
 
-def helicoid(z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3"]:
-    """A winding stair: injective, orthogonal columns of lengths 1 and sqrt(1 + z_1^2)."""
-    a, b = z.T
-    return torch.stack([a * b.cos(), a * b.sin(), b], 1)
+def helicoid(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 3"]:
+    """A winding stair: columns of lengths a and sqrt((a z_1)^2 + b^2)."""
+    t, u = z.T
+    return torch.stack([a * t * u.cos(), a * t * u.sin(), b * u], 1)
 
 
-def conformal_helicoid(z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3"]:
-    """The same surface with columns of equal length cosh z_1."""
-    a, b = z.T
-    return torch.stack([a.sinh() * b.cos(), a.sinh() * b.sin(), b], 1)
+def conformal_helicoid(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 3"]:
+    """The same surface with columns of equal length a b cosh(a z_1)."""
+    t, u = a * z.T
+    return b * torch.stack([t.sinh() * u.cos(), t.sinh() * u.sin(), u], 1)
 
 
-def box_muller(z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
-    """Radius from one latent, angle from the other: pushes N(0, I) to N(0, I)."""
-    radius = (-2 * torch.special.log_ndtr(-z[:, 0])).sqrt()
-    angle = 2 * pi * torch.special.ndtr(z[:, 1])
+def sphere(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 3"]:
+    """Without its pole (stereographic): columns of equal length 2 a b / (1 + |a z|^2)."""
+    t, u = a * z.T
+    square = t**2 + u**2
+    return b * torch.stack([2 * t, 2 * u, square - 1], 1) / (1 + square)[:, None]
+
+
+def box_muller(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 2"]:
+    """Radius from one latent, angle from the other: pushes N(0, I) to N(0, I) if a = b = 1."""
+    radius = b * (-2 * torch.special.log_ndtr(-z[:, 0])).sqrt()
+    angle = 2 * pi * a * torch.special.ndtr(z[:, 1])
     return torch.stack([radius * angle.cos(), radius * angle.sin()], 1)
 
 
-def polar(x: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
+def polar(x: Latents) -> Float[Tensor, "n 2"]:
     """The inverse of `box_muller`."""
     angle = torch.atan2(x[:, 1], x[:, 0]) % (2 * pi)
     uniform = torch.stack([-torch.expm1(-x.square().sum(1) / 2), angle / (2 * pi)], 1)
@@ -52,21 +59,21 @@ def polar(x: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
 
 def turned(degrees: float) -> Map:
     """A rotation of the latents."""
-    a = torch.tensor(degrees).deg2rad()
-    turn = torch.tensor([[a.cos(), a.sin()], [-a.sin(), a.cos()]]).double()
+    turn = torch.from_numpy(plane_turn(2, 0, 1, radians(degrees)))
     return lambda z: z @ turn
 
 
-SURFACES: dict[str, Map] = {
+SURFACES: dict[str, Callable[..., Tensor]] = {
     "plane": plane,
     "strip": strip,
     "helicoid": helicoid,
     "conformal helicoid": conformal_helicoid,
+    "sphere": sphere,
     "polar plane": box_muller,
 }
 
 
-def arc_lengths(decode: Map, z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
+def arc_lengths(decode: Map, z: Latents) -> Float[Tensor, "n 2"]:
     """Signed lengths of the curves of each latent, from where it is 0, as polygons."""
     lengths = []
     for axis in torch.eye(2).double():
@@ -75,14 +82,3 @@ def arc_lengths(decode: Map, z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
         chords = decode(path.flatten(0, 1)).reshape(65, len(z), -1).diff(dim=0)
         lengths.append(chords.norm(dim=2).sum(0) * (z @ axis).sign())
     return torch.stack(lengths, 1)
-
-
-@cache
-def dependence(decode: Map) -> float:
-    """Largest correlation between arc lengths, or their sizes, of the two latents.
-
-    Latents lie on a grid of quantiles, so that what is independent has correlation 0 exactly.
-    """
-    quantiles = torch.from_numpy(norm.ppf((np.arange(32) + 0.5) / 32))
-    a, b = arc_lengths(decode, torch.cartesian_prod(quantiles, quantiles)).T
-    return float(torch.corrcoef(torch.stack([a, a.abs(), b, b.abs()]))[:2, 2:].abs().max())

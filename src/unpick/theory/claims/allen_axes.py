@@ -9,7 +9,8 @@ from jaxtyping import Float
 from scipy.optimize import linear_sum_assignment
 
 from unpick.theory.checks import Everywhere
-from unpick.theory.claims.allen_hessian import noise_cost, precision
+from unpick.theory.claims.allen_hessian import posterior_cost, precision
+from unpick.theory.columns import cosines, plane_turn
 from unpick.theory.entry import Correction, Entry, Mutation
 from unpick.theory.instances import NUMBERS, Kind, decoder, positive, rotation
 
@@ -59,9 +60,7 @@ def _alignment_violation(alignment: Alignment, instance: Spectra) -> float:
     draw = np.random.default_rng(1)
     violations += [value(rotation(draw, len(values)), best) - reached for _ in range(10)]
     for i, j in combinations(range(len(values)), 2):
-        turn = np.eye(len(values))
-        turn[[i, i, j, j], [i, j, i, j]] = np.sqrt(0.5) * np.array([1, 1, -1, 1])
-        loss = reached - value(turn, best)
+        loss = reached - value(plane_turn(len(values), i, j, np.pi / 4), best)
         bend, width = abs(best[i, i] - best[j, j]), abs(variances[i] - variances[j])
         if bend > 0 and alignment.only(variances):
             lost = width * bend / scale / 2  # what a turn by 45 degrees must cost
@@ -79,7 +78,7 @@ def _paired(values: Float[Array, "d"], variances: Float[Array, "d"]) -> Float[Ar
 def _curved(draw: np.random.Generator, kind: Kind) -> tuple[Square, float]:
     """A negative Hessian and beta."""
     w = decoder(draw, kind)
-    return -w.T @ w, float(np.exp(draw.normal()))
+    return -w.T @ w, float(draw.choice([0.5, 1.0, 2.0, 4.0]))
 
 
 def _hadamard_violation(
@@ -91,11 +90,10 @@ def _hadamard_violation(
     """
     hessian, beta = instance
     straight = np.diag(np.linalg.eigvalsh(hessian))
-    least = noise_cost(straight, covariance(straight, beta), beta)
-    gap = noise_cost(hessian, covariance(hessian, beta), beta) - least
-    shape = precision(hessian, beta)
-    lengths = np.sqrt(np.diag(shape))
-    aside = np.square(shape / np.outer(lengths, lengths) - np.eye(len(hessian))).sum()
+    least = posterior_cost(straight, covariance(straight, beta), beta)
+    gap = posterior_cost(hessian, covariance(hessian, beta), beta) - least
+    factor = np.linalg.cholesky(precision(hessian, beta)).T  # its columns' products are I - H/beta
+    aside = np.square(cosines(factor) - np.eye(len(hessian))).sum()
     lacking = beta / 2 * aside / (2 * len(hessian)) - gap
     return float(max(lacking, abs(gap) if aside < 1e-20 else 0.0) / (beta + abs(least)))
 
@@ -117,6 +115,7 @@ DIAGONAL_HESSIAN = Entry(
         NUMBERS,
         count=20,
         tolerance=1e-12,
+        names=("eigenvalues", "variances"),
     ),
     mutation=Mutation(
         "the most negative curvature where the variance is largest",
@@ -127,34 +126,45 @@ DIAGONAL_HESSIAN = Entry(
     ),
     correction=Correction(
         "The maximum (von Neumann) is at a diagonal $H$ with the most negative eigenvalue where "
-        "the variance is smallest, and so on: $V$ is one signed permutation, not any. No other "
-        "$H$ reaches it if the variances are distinct; for $\\Sigma \\propto I$ all $V$ do.",
+        "the variance is smallest, and so on: $t_{(i)}$ and $\\sigma^2_{(i)}$ are both in rising "
+        "order. No other $H$ reaches it if the variances are distinct; for $\\Sigma \\propto I$ "
+        "all $V$ do.",
         r"\max_V \mathrm{tr}(V T V^\top \Sigma) = \sum_i t_{(i)} \sigma^2_{(i)}",
         Alignment(_paired, lambda variances: len(set(variances)) == len(variances)),
         changes="claim",
     ),
     remark="The Cauchy-Schwarz bound $\\|T\\| \\|\\Sigma\\|$ is positive and $T \\odot \\Sigma$ "
     "negative, so the last equality fails. A diagonal $H$ in the wrong order is no maximum: for "
-    "eigenvalues $-1, -2$ and variances $1, 2$ it gives $-5$, the other order $-4$. What the "
-    "paper needs follows from theorem 5.",
+    "eigenvalues $-1, -2$ and variances $1, 2$ it gives $-5$, the other order $-4$. Signs are "
+    "free, but with $\\Sigma$ fixed the order is not. What the paper needs follows from A-T5.",
 )
 HADAMARD = Entry(
     id="A-T5",
-    source="Allen (2024), theorem 5 (eq. 19)",
-    title="Best diagonal posterior: the Hessian is best diagonal",
-    statement="With the best diagonal $\\Sigma$ for each $H$, and the eigenvalues of $H$ given, "
-    "the det-ELBO is largest if and only if $H$ is diagonal.",
-    formula=r"-\frac{\beta}{2} \sum_i \log(1 - \frac{1}{\beta} v_i^\top T v_i) \leq "
-    r"-\frac{\beta}{2} \log \det(I - \frac{1}{\beta} T)",
-    assumptions="$\\Sigma = \\mathrm{diag}[I - H/\\beta]^{-1}$ (A#4), $H$ negative semidefinite.",
-    printed=lambda hessian, beta: np.diag(1 / np.diag(precision(hessian, beta))),
-    check=Everywhere(_hadamard_violation, _curved, "Hessians $-W^\\top W$, turned and straight,"),
-    mutation=Mutation(
-        "$\\Sigma = (I - H/\\beta)^{-1}$, not diagonal: A#4 to the letter",
-        lambda hessian, beta: np.linalg.inv(precision(hessian, beta)),
+    source="Allen (2024), theorem 5 (A#4, eq. 19)",
+    title="Best posterior: the Hessian is best diagonal",
+    statement="If the posterior is the best one for each $H$, and the eigenvalues of $H$ are "
+    "given, the det-ELBO is largest if and only if $H$ is diagonal.",
+    formula=r"\Sigma = (I - \frac{1}{\beta} H)^{-1}",
+    assumptions="$H$ negative semidefinite; $\\Sigma$ follows $H$ as A#4 says.",
+    printed=lambda hessian, beta: np.linalg.inv(precision(hessian, beta)),
+    check=Everywhere(
+        _hadamard_violation, _curved, "Hessians $-W^\\top W$", names=("$H$", "$\\beta$")
     ),
-    remark="$V = I$ is read as: $H$ is diagonal. That leaves signs and order open, and $V$ itself "
-    "where eigenvalues are equal. With a full covariance all $V$ are as good: it is the diagonal "
-    "posterior that chooses.",
+    mutation=Mutation(
+        "the best isotropic $\\Sigma$",
+        lambda hessian, beta: np.eye(len(hessian)) / np.diag(precision(hessian, beta)).mean(),
+    ),
+    correction=Correction(
+        "The best diagonal posterior is meant, as in the proof: the inverse of the diagonal. The "
+        "det-ELBO is then $-\\frac{\\beta}{2} \\sum_i \\log(1 - H_{ii} / \\beta)$ but for terms "
+        "without $H$, and Hadamard's inequality decides.",
+        r"\Sigma = \mathrm{diag}[I - \frac{1}{\beta} H]^{-1}",
+        lambda hessian, beta: np.diag(1 / np.diag(precision(hessian, beta))),
+    ),
+    remark="With the full covariance all $V$ are as good: the loss is "
+    "$\\frac{\\beta}{2} \\log\\det(I - H/\\beta)$, which turning leaves as it is. It is the "
+    "diagonal posterior that chooses: for $-H = (3, 1; 1, 3)$ and $\\beta = 1$ the full one loses "
+    "$\\log \\sqrt{15}$, the diagonal one $\\log 4$. $V = I$ is read as: $H$ is diagonal. Order "
+    "and signs are free (remark 3), and so is $V$ where eigenvalues are equal.",
 )
 ENTRIES = (DIAGONAL_HESSIAN, HADAMARD)

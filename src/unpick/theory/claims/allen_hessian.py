@@ -17,8 +17,8 @@ Array = np.ndarray
 Square = Float[Array, "d d"]
 
 
-def noise_cost(hessian: Square, covariance: Square, beta: float) -> float:
-    """What a posterior's noise takes from the det-ELBO: -1/2 tr(H S) + beta KL, codes at 0."""
+def posterior_cost(hessian: Square, covariance: Square, beta: float) -> float:
+    """What a posterior takes from the det-ELBO: -1/2 tr(H S) + beta KL, codes at 0."""
     kl = np.trace(covariance) - np.linalg.slogdet(covariance)[1] - len(covariance)
     return float(-np.trace(hessian @ covariance) / 2 + beta / 2 * kl)
 
@@ -34,12 +34,12 @@ def searched_covariance(hessian: Square, beta: float, diagonal: bool = False) ->
         return factor @ factor.T
 
     start = np.zeros(d if diagonal else d + len(below[0]))
-    found = minimize(lambda flat: noise_cost(hessian, covariance(flat), beta), start)
+    found = minimize(lambda flat: posterior_cost(hessian, covariance(flat), beta), start)
     return covariance(found.x)
 
 
 # log p(x|theta) = x theta - A(theta): A, its mean and variance.
-FAMILIES: dict[str, tuple[Callable[[Tensor], Tensor], ...]] = {
+EXPONENTIAL: dict[str, tuple[Callable[[Tensor], Tensor], ...]] = {
     "gaussian": (lambda t: t.square() / 4, lambda t: t / 2, lambda t: torch.full_like(t, 0.5)),
     "bernoulli": (
         torch.nn.functional.softplus,
@@ -57,7 +57,7 @@ def _bent(draw: np.random.Generator, kind: Kind) -> Bent:
     b = decoder(draw, kind)
     p, d = b.shape
     c = draw.normal(size=(p, d, d)) / 2
-    family = str(draw.choice(list(FAMILIES)))
+    family = str(draw.choice(list(EXPONENTIAL)))
     return family, b, c + c.swapaxes(1, 2), draw.normal(size=(d,)) / 2, draw.normal(size=(p,))
 
 
@@ -65,7 +65,7 @@ def _form_violation(form: Form, instance: Bent) -> float:
     """Of the Hessian, against automatic differentiation."""
     family, *arrays = instance
     b, c, z, x = map(torch.from_numpy, arrays)
-    partition, mean, variance = FAMILIES[family]
+    partition, mean, variance = EXPONENTIAL[family]
 
     def parameter(z: Tensor) -> Tensor:
         return b @ z + torch.einsum("pij,i,j->p", c, z, z) / 2
@@ -125,9 +125,11 @@ FORM = Entry(
     check=Everywhere(
         _form_violation,
         _bent,
-        "quadratic decoders of Gaussian, Bernoulli and Poisson parameters, differentiated twice,",
+        "quadratic decoders of Gaussian, Bernoulli and Poisson parameters (automatic "
+        "differentiation)",
         ("plain", "parallel", "close", "orthogonal"),
         count=12,
+        names=("family", "linear part", "quadratic part", "$z$", "$x$"),
     ),
     mutation=Mutation("residual $\\hat x - x$", _form(-1.0)),
     remark="After eq. 7 the paper takes $A = I / \\sigma$ for a Gaussian: right if the decoder "

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from unpick.theory.checks import Everywhere
-from unpick.theory.claims.allen_hessian import noise_cost, searched_covariance
+from unpick.theory.claims.allen_hessian import posterior_cost, searched_covariance
+from unpick.theory.columns import plane_turn
 from unpick.theory.entry import Correction, Entry, Evidence, Mutation
 from unpick.theory.instances import Kind, decoder, orthonormal, rotation
 
@@ -75,14 +76,14 @@ def _symmetry_check(covariance: Spectral) -> Evidence:
     spread = np.diag(np.sqrt(np.array([2.0, 1.0]) - noise))
     costs = []
     for angle in np.radians(angles):
-        turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-        w = spread @ turn
+        w = spread @ plane_turn(2, 0, 1, angle)
         hessian = -w.T @ w / noise
-        costs.append(noise_cost(hessian, searched_covariance(hessian, 1.0, diagonal=True), 1.0))
-    best = [int(a) for a in angles[np.array(costs) < min(costs) + 1e-9]]
+        best = searched_covariance(hessian, 1.0, diagonal=True)
+        costs.append(posterior_cost(hessian, best, 1.0))
+    least = [int(a) for a in angles[np.array(costs) < min(costs) + 1e-9]]
     text = f"three models: off the searched covariance by {off:.1e}; a diagonal posterior costs "
-    text += f"least with R turned by {best} degrees ({min(costs):.4f}, at most {max(costs):.4f})"
-    return Evidence(off < 1e-4 and best == [0, 90], text)
+    text += f"least with R turned by {least} degrees ({min(costs):.4f}, at most {max(costs):.4f})"
+    return Evidence(off < 1e-4 and least == [0, 90], text)
 
 
 def searched_linear_vae(
@@ -129,8 +130,11 @@ def _missed(values: tuple[float, ...]) -> float:
 
 def _identified_check(identified: Callable[[tuple[float, ...]], bool]) -> Evidence:
     """Where the claim says so, and nowhere else, must searches end at the true U S."""
-    ends = ", ".join(f"{values[0]:g} and {values[1]:g} {_missed(values):.0e}" for values in MODELS)
-    text = f"distance of fitted decoders (two searches) from $U S$ for singular values {ends}"
+    ends = [f"{values[0]:g} and {values[1]:g}: {_missed(values):.0e}" for values in MODELS]
+    text = (
+        "distance of fitted decoders from $U S$, the larger of two searches, for singular values "
+    )
+    text += "; ".join(ends)
     return Evidence(all(identified(v) == (_missed(v) < 1e-3) for v in MODELS), text)
 
 
@@ -146,9 +150,10 @@ POSTERIOR = Entry(
     check=Everywhere(
         _posterior_violation,
         _observed,
-        "models and observations, against slope and bend of the joint density,",
+        "models with an observation (slope and bend of the joint density)",
         count=10,
         tolerance=1e-7,
+        names=("$W$", "$\\sigma^2$", "$x$"),
     ),
     mutation=Mutation("covariance $M^{-1}$ without $\\sigma^2$", _without_noise),
 )
@@ -177,16 +182,17 @@ IDENTIFIED = Entry(
     id="A-C1.1",
     source="Allen (2024), corollary 1.1",
     title="Linear VAE finds the components of PPCA data",
-    statement="Fitted to data of the model $x = W z + \\epsilon$, a linear VAE has the columns "
-    "$s_i u_i$ of $U S$, up to signs and order, if the singular values are distinct.",
-    formula=r"W_{\mathrm{LVAE}} = U (S - \sigma^2 I)^{1/2}",
+    statement="Fitted to data of the model $x = W z + \\epsilon$ with $W = U S V^\\top$, a linear "
+    "VAE has the columns $s_i u_i$ of $U S$, up to signs and order, if the singular values are "
+    "distinct. The eigenvalues of the data's covariance are $\\lambda_i = s_i^2 + \\sigma^2$.",
+    formula=r"W_{\mathrm{LVAE}} = U (\Lambda - \sigma^2 I)^{1/2} = U S",
     assumptions="Unlimited data, and a VAE with the model's own noise variance.",
     printed=lambda values: len(set(values)) == len(values),
     check=_identified_check,
     mutation=Mutation("for equal singular values too", lambda values: True),
-    remark="A VAE whose noise variance is larger than the model's shrinks the columns to "
-    "$\\sqrt{\\lambda_i - \\sigma^2}$, $\\lambda_i$ the eigenvalues of the data's covariance, and "
-    "loses those with $\\lambda_i \\leq \\sigma^2$; directions of the others stay right. $V$ is "
-    "not part of what is identified (A-R3).",
+    remark="The paper writes $S$ for $\\Lambda$ too. A VAE whose noise variance $\\tau^2$ exceeds "
+    "the model's shrinks the columns to $\\sqrt{\\lambda_i - \\tau^2}$ and loses those with "
+    "$\\lambda_i \\leq \\tau^2$; directions of the others stay right. $V$ is not part of what is "
+    "identified (A-R3).",
 )
 ENTRIES = (POSTERIOR, SYMMETRY, IDENTIFIED)

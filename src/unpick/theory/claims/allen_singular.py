@@ -8,6 +8,7 @@ from jaxtyping import Float
 from unpick.theory.checks import Everywhere
 from unpick.theory.entry import Entry, Mutation
 from unpick.theory.instances import NUMBERS, Kind, decoder, rotation
+from unpick.theory.quadrature import gaussian_grid
 
 Array = np.ndarray
 Matrix = Float[Array, "p d"]
@@ -30,13 +31,12 @@ def _gaussian_violation(
 ) -> float:
     """Of: second and fourth moment along the images of lines, by quadrature."""
     _, values, vt = np.linalg.svd(w, full_matrices=False)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(8)
-    weights = weights / weights.sum()
+    nodes, weights = gaussian_grid(1, 8)
     worst = 0.0
     for said, v in zip(variance(values), vt, strict=True):
         start = vt.sum(0)  # the line need not pass through the origin
         foot = start - v * (v @ start)
-        moved = (foot + nodes[:, None] * v) @ w.T - w @ foot
+        moved = (foot + nodes * v) @ w.T - w @ foot
         squares = np.square(moved).sum(1)
         moments = weights @ squares / said, weights @ squares**2 / (3 * said**2)
         worst = max(worst, abs(moments[0] - 1), abs(moments[1] - 1))
@@ -89,13 +89,11 @@ def _density_violation(
 ) -> float:
     """Of: p(x) = E_z N(x; W z, I) stays, by quadrature over z."""
     w, q = instance
-    points, weights = np.polynomial.hermite_e.hermegauss(24)
-    z = np.stack(np.meshgrid(points, points), axis=-1).reshape(-1, 2)
-    weight = np.outer(weights, weights).ravel() / weights.sum() ** 2
+    z, weights = gaussian_grid(2, 24)
     x = np.random.default_rng(1).normal(size=(4, len(w)))
 
     def density(w: Matrix) -> Float[Array, "n"]:
-        return np.exp(-np.square(x[:, None] - z @ w.T).sum(2) / 2) @ weight
+        return np.exp(-np.square(x[:, None] - z @ w.T).sum(2) / 2) @ weights
 
     return float(np.abs(density(change(w, q)) / density(w) - 1).max())
 
@@ -131,7 +129,11 @@ SINGULAR_DIRECTIONS = Entry(
     assumptions=LINEAR,
     printed=lambda w: np.linalg.svd(w, full_matrices=False)[0],
     check=Everywhere(
-        _independence_violation, decoder, "decoders with 2 to 5 columns", tolerance=1e-8
+        _independence_violation,
+        decoder,
+        "decoders with 2 to 5 columns",
+        tolerance=1e-8,
+        names=("$W$",),
     ),
     mutation=Mutation(
         "along the columns of W in place of U", lambda w: w / np.linalg.norm(w, axis=0)
@@ -149,7 +151,13 @@ ALONG_LINES = Entry(
     formula=r"p^{(i)}(x) = s_i^{-1} N(v_i) = N(x;\, 0,\, s_i^2)",
     assumptions=LINEAR,
     printed=lambda s: s**2,
-    check=Everywhere(_gaussian_violation, decoder, "decoders with 2 to 5 columns", tolerance=1e-7),
+    check=Everywhere(
+        _gaussian_violation,
+        decoder,
+        "decoders with 2 to 5 columns (moments by quadrature)",
+        tolerance=1e-7,
+        names=("$W$",),
+    ),
     mutation=Mutation("variance $s_i$", lambda s: s),
     remark="The $x$ in $N(x; 0, s_i^2)$ is the signed distance from the point with $v_i = 0$.",
 )
@@ -164,7 +172,11 @@ CHAIN_RULE = Entry(
     assumptions="A differentiable decoder; the bases are those of the point.",
     printed=_chain,
     check=Everywhere(
-        _chain_violation, _bent, "quadratic decoders at a point, by differences", count=15
+        _chain_violation,
+        _bent,
+        "quadratic decoders at a point (steps along $V$, seen along $U$)",
+        count=15,
+        names=("linear part", "quadratic part", "$z$"),
     ),
     mutation=Mutation("$V$ in place of $V^\\top$", _transposed),
 )
@@ -180,8 +192,9 @@ RIGHT_VECTORS = Entry(
     check=Everywhere(
         _density_violation,
         _turned,
-        "decoders with 2 columns and a rotation, densities by quadrature,",
+        "decoders with 2 columns and a rotation (densities by quadrature)",
         count=10,
+        names=("$W$", "$Q$"),
     ),
     mutation=Mutation(
         "turned by a matrix that is not orthogonal", lambda w, q: w @ (q + np.diag([0.3, 0]))
@@ -201,12 +214,13 @@ COLUMN_LENGTHS = Entry(
         _orthogonal,
         "matrices with orthogonal columns",
         NUMBERS,
+        names=("$J$",),
     ),
     mutation=Mutation(
         "$s_i$ in falling order, as an SVD routine returns them",
         lambda jacobian: np.linalg.svd(jacobian, compute_uv=False),
     ),
-    remark="The order of $s_i$ is that of the latents. Where two are equal the axes are one of "
-    "many choices of $V$.",
+    remark="$V = I$ up to order and signs, which are free (remark 3): the order of $s_i$ is that "
+    "of the latents. Where two are equal the axes are one of many choices of $V$.",
 )
 ENTRIES = (SINGULAR_DIRECTIONS, ALONG_LINES, CHAIN_RULE, RIGHT_VECTORS, COLUMN_LENGTHS)

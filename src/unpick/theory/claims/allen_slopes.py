@@ -72,7 +72,7 @@ def _plateau_check(parts: Parts) -> Evidence:
     return Evidence(
         holds=bool(max(powers) < -1 and worst[-1] < 0.01),
         text=text + "; ".join(texts),
-        size=f"excess ~ bound^{max(powers):.1f}; {worst[1]:.1%} at a bound of {BOUNDS[1]:g}",
+        size=f"excess cost ~ bound^{max(powers):.1f}, {worst[1]:.1g} at bound {BOUNDS[1]:g}",
         errors=tuple((1 / bound, float(e)) for bound, e in zip(BOUNDS, worst, strict=True)),
     )
 
@@ -88,7 +88,12 @@ SLOPE_COST = Entry(
     "that do not depend on $S$ and a factor 2 aside.",
     printed=lambda s, beta: s**2 / (1 + s**2 / beta),
     check=Everywhere(
-        _cost_violation, _slopes, "slopes and values of $\\beta$, by a search", NUMBERS, count=20
+        _cost_violation,
+        _slopes,
+        "sets of slopes with a $\\beta$ (best variances by searches)",
+        NUMBERS,
+        count=20,
+        names=("$s$", "$\\beta$"),
     ),
     mutation=Mutation("$\\beta \\log(1 + s^2)$", lambda s, beta: float(beta * np.log1p(s**2))),
     correction=Correction(
@@ -102,7 +107,7 @@ SLOPE_COST = Entry(
     "$\\beta$ on the cost does not.",
 )
 PLATEAUS: Entry[Parts] = Entry(
-    id="A-X4",
+    id="A-S4",
     source="Allen (2024), section 4, optimal S",
     title="Plateaus at the data, jumps between",
     statement="Between two data points it costs least to have slope 0 all the way but for a sharp "

@@ -1,7 +1,6 @@
 """The loss and its parts in Bhowal et al. (2024), sections 3.1, A.2 and A.3."""
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from jaxtyping import Float
@@ -10,29 +9,13 @@ from scipy.stats import norm
 from unpick.theory.checks import Everywhere
 from unpick.theory.entry import Correction, Entry, Mutation
 from unpick.theory.instances import NUMBERS, Kind
+from unpick.theory.quadrature import gaussian_grid, kl_by_quadrature
 
 Array = np.ndarray
-Posterior = tuple[Float[Array, "d"], Float[Array, "d"]]  # means and variances
+MeansVariances = tuple[Float[Array, "d"], Float[Array, "d"]]  # means and variances
 
 
-@cache
-def gaussian_grid(d: int, order: int) -> tuple[Float[Array, "k d"], Float[Array, "k"]]:
-    """Nodes and weights of Gauss-Hermite quadrature for d independent standard normals."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(order)
-    points = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), -1).reshape(-1, d)
-    products = np.stack(np.meshgrid(*[weights] * d, indexing="ij"), -1).reshape(-1, d).prod(1)
-    return points, products / products.sum()
-
-
-def kl_by_quadrature(mean: Float[Array, "d"], variance: Float[Array, "d"]) -> float:
-    """KL to the standard normal as the mean of log q - log p."""
-    nodes, weights = gaussian_grid(1, 5)
-    z = mean + np.sqrt(variance) * nodes
-    log_ratio = norm.logpdf(z, mean, np.sqrt(variance)) - norm.logpdf(z)
-    return float(weights @ log_ratio.sum(1))
-
-
-def _posterior(draw: np.random.Generator, kind: Kind) -> Posterior:
+def _posterior(draw: np.random.Generator, kind: Kind) -> MeansVariances:
     """Of 1 to 4 latents; `equal` is the prior, `close` almost."""
     d = int(draw.integers(1, 5))
     if kind == "equal":
@@ -43,7 +26,7 @@ def _posterior(draw: np.random.Generator, kind: Kind) -> Posterior:
     return spread * draw.normal(size=d), np.exp(spread * draw.normal(size=d))
 
 
-def _kl_violation(said: Callable[[Array, Array], float], posterior: Posterior) -> float:
+def _kl_violation(said: Callable[[Array, Array], float], posterior: MeansVariances) -> float:
     """Relative to the size of the terms, which cancel near the prior."""
     mean, variance = posterior
     size = 1 + np.sum(mean**2 + variance + np.abs(np.log(variance)))
@@ -54,7 +37,13 @@ def _kl(mean: Float[Array, "d"], variance: Float[Array, "d"]) -> float:
     return 0.5 * float(np.sum(mean**2 + variance - np.log(variance) - 1))
 
 
-_KL_CHECK = Everywhere(_kl_violation, _posterior, "posteriors against quadrature", NUMBERS)
+_KL_CHECK = Everywhere(
+    _kl_violation,
+    _posterior,
+    "posteriors, KL by quadrature",
+    NUMBERS,
+    names=("mean", "variance"),
+)
 _KL_FORMULA = r"\frac{1}{2}\sum_j \left(\mu_j^2 + \sigma_j^2 - \log\sigma_j^2 - 1\right)"
 
 GAUSSIAN_KL = Entry(
@@ -116,7 +105,7 @@ LOSS_TO_MINIMISE = Entry(
 )
 
 
-def _decoder(draw: np.random.Generator, kind: Kind) -> tuple[Array, ...]:
+def _odd_decoder(draw: np.random.Generator, kind: Kind) -> tuple[Array, ...]:
     """Matrix, noise, image of the mean code, observation; `equal` reconstructs perfectly."""
     d, n = int(draw.integers(1, 3)), int(draw.integers(1, 4))
     centre = draw.normal(size=n)
@@ -156,7 +145,13 @@ DECOMPOSITION = Entry(
     formula=r"E\|Dec(\mu+\epsilon)-x\|^2 = \|Dec(\mu)-x\|^2 + E\|Dec(\mu+\epsilon)-Dec(\mu)\|^2",
     assumptions="$E\\,Dec(\\mu+\\epsilon) = Dec(\\mu)$.",
     printed=_split,
-    check=Everywhere(_split_violation, _decoder, "decoders odd about the mean code", NUMBERS),
+    check=Everywhere(
+        _split_violation,
+        _odd_decoder,
+        "decoders that are odd about the mean code, means by quadrature",
+        NUMBERS,
+        names=("M", "sigma", "Dec(mu)", "x"),
+    ),
     mutation=Mutation(
         "cross term of norms, as eq. 21 prints it, in place of the inner product",
         _split_with_norms,
@@ -169,10 +164,13 @@ DECOMPOSITION = Entry(
 
 
 def _likelihood(draw: np.random.Generator, kind: Kind) -> tuple[Array, Array, Array]:
-    """Observation, slope of the decoder, bend of its variance: none for `close` and `equal`."""
-    n = int(draw.integers(2, 5))
+    """Observation, and a and b of a decoder with mean a z and variance 1 + (b z)^2 (elementwise).
+
+    b is zero for `close` and `equal`; `equal` has a = 0 as well, and two outputs.
+    """
     if kind == "equal":
-        return np.zeros(n), np.zeros(n), np.zeros(n)
+        return np.zeros(2), np.zeros(2), np.zeros(2)
+    n = int(draw.integers(3, 6))
     changes = 0.0 if kind == "close" else 1.0
     size = 10.0 if kind == "scaled" else 1.0
     return size * draw.normal(size=n), draw.normal(size=n), changes * draw.normal(size=n)
@@ -210,7 +208,13 @@ LOG_LIKELIHOOD = Entry(
     assumptions="$p(x|z)$ is Gaussian with covariance $\\Sigma_\\theta$, diagonal, which may "
     "depend on $z$.",
     printed=lambda error, variance, weights: _outside(error, variance, weights, 1),
-    check=Everywhere(_likelihood_violation, _likelihood, "decoders against the density", NUMBERS),
+    check=Everywhere(
+        _likelihood_violation,
+        _likelihood,
+        "decoders with mean $a z$ and variance $1 + (b z)^2$, against scipy's density",
+        NUMBERS,
+        names=("x", "a", "b"),
+    ),
     mutation=Mutation(
         "the constant put right, the determinant left outside of the expectation",
         lambda error, variance, weights: _outside(error, variance, weights, error.shape[1]),

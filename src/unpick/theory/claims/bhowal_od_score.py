@@ -47,7 +47,9 @@ NEAREST = Entry(
     formula=r"\hat{M} = M (M^\top M)^{\frac{1}{2}}",
     assumptions="Independent columns.",
     printed=0.5,
-    check=Everywhere(_nearest_violation, _tall, "decoders, against 40 other matrices each"),
+    check=Everywhere(
+        _nearest_violation, _tall, "decoders, each against 40 other matrices", names=("M",)
+    ),
     mutation=Mutation("exponent -1", -1.0),
     correction=Correction(
         "The exponent is $-1/2$: the polar factor, $U V^\\top$ for $M = U \\Sigma V^\\top$.",
@@ -68,20 +70,25 @@ def _parts_violation(said: Callable[[Array], float], m: Float[Array, "p d"]) -> 
 
 
 PARTS_OF_THE_SCORE = Entry(
-    id="B-X1",
-    source="Bhowal et al. (2024), section 4.4 and A.8.3",
+    id="B-S4.4",
+    source="Bhowal et al. (2024), sections 4.4 and A.8.3",
     title="Two parts of the OD-Score are one",
-    statement="Not a claim of the paper, but a consequence: the part of the OD-Score that "
-    "compares $U$ with the nearest orthogonal matrix equals the part that compares $V$ with $I$.",
+    statement="An identity that follows from the paper's definitions, not one of its claims: the "
+    "part of the OD-Score that compares $U$ with $\\hat{U}$, the matrix with orthonormal columns "
+    "nearest to $M$, equals the part that compares $V$ with $I$.",
     formula=r"\|U - \hat{U}\|_F^2 = \|V - I\|_F^2, \quad \hat{U} = U V^\top",
-    assumptions="Thin SVD; $\\hat{U}$ is the polar factor and $\\hat{V} = I$ (lemma 4).",
+    assumptions="Thin SVD; $\\hat{U}$ is the polar factor of $M$ (proposition 7, its exponent put "
+    "right) and $\\hat{V} = I$ (lemma 4). Parts before they are normalised.",
     printed=lambda v: float(np.square(v - np.eye(len(v))).sum()),
-    check=Everywhere(_parts_violation, decoder, "decoders, with the polar factor of scipy"),
+    check=Everywhere(
+        _parts_violation, decoder, "decoders, with the polar factor of scipy", names=("M",)
+    ),
     mutation=Mutation(
         "spectral in place of Frobenius norm",
         lambda v: float(np.linalg.norm(v - np.eye(len(v)), 2) ** 2),
     ),
     remark="Since the columns of $U$ are orthonormal, $\\|U - U V^\\top\\| = \\|I - V^\\top\\|$. "
-    "So the score counts the alignment of $V$ twice and the singular values once.",
+    "So the score counts the alignment of $V$ twice and the singular values once. This rests on "
+    "$\\hat{U}$ being the polar factor of $M$; with another target the two parts differ.",
 )
 ENTRIES = (NEAREST, PARTS_OF_THE_SCORE)

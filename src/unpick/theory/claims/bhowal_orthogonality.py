@@ -8,21 +8,17 @@ from jaxtyping import Float
 from unpick.theory.checks import Everywhere
 from unpick.theory.claims import zietlow_improvements as improvements
 from unpick.theory.claims.zietlow_inequalities import COLUMNS
+from unpick.theory.columns import cosines, mixing
 from unpick.theory.entry import Correction, Entry, Mutation
 from unpick.theory.instances import Kind, decoder, orthonormal
 
 Array = np.ndarray
 
 
-def _cosines(m: Float[Array, "p d"]) -> Float[Array, "d d"]:
-    unit = m / np.linalg.norm(m, axis=0)
-    return np.asarray(unit.T @ unit)
-
-
 def _same_cosines(said: Callable[[Array, Array, Array], Array], m: Float[Array, "p d"]) -> float:
     """Equal cosines are more than is claimed: with them orthogonality holds in one if in other."""
     part = said(*np.linalg.svd(m, full_matrices=False))
-    return float(np.abs(_cosines(part) - _cosines(m)).max())
+    return float(np.abs(cosines(part) - cosines(m)).max())
 
 
 EQUIVALENCE = Entry(
@@ -37,7 +33,10 @@ EQUIVALENCE = Entry(
     assumptions="None.",
     printed=lambda u, values, vt: values[:, None] * vt,
     check=Everywhere(
-        _same_cosines, decoder, "decoders, cosines between columns of $\\Sigma V^\\top$ and of $M$"
+        _same_cosines,
+        decoder,
+        "decoders, cosines between columns of $\\Sigma V^\\top$ and of $M$",
+        names=("M",),
     ),
     mutation=Mutation("columns of $U \\Sigma$", lambda u, values, vt: u * values),
     remark="Columns of zeros do no harm, though the proof excludes them.",
@@ -52,12 +51,6 @@ def _orthogonal_columns(draw: np.random.Generator, kind: Kind) -> Float[Array, "
     steps = 1e-4 if kind == "close" else 0.5
     lengths = 1 + steps * (draw.permutation(d) + 0.5 * draw.random(d))
     return orthonormal(draw, d + int(draw.integers(1, 3)), d) * lengths
-
-
-def _signed_permutation(v: Float[Array, "d d"]) -> float:
-    """Distance from having one entry of 1 or -1 in each row, the rest 0."""
-    nearest = np.eye(len(v))[np.abs(v).argmax(1)]
-    return float(np.abs(np.abs(v) - nearest).max() + np.abs(nearest.sum(0) - 1).max())
 
 
 def _svd_violation(off: Callable[[Array], float], m: Float[Array, "p d"]) -> float:
@@ -83,19 +76,22 @@ SVD_OF_ORTHOGONAL = Entry(
         _orthogonal_columns,
         "matrices with orthogonal columns of distinct lengths",
         ("plain", "close", "orthogonal"),
+        names=("M",),
     ),
     mutation=Mutation(
         "a permutation without signs",
-        lambda v: _signed_permutation(v) + float(-v.min().clip(max=0)),
+        lambda v: mixing(v) + float(-v.min().clip(max=0)),
     ),
     correction=Correction(
         "$V$ is a permutation $P$ with signs: an SVD orders singular values and leaves signs "
-        "open. It can be chosen as $I$ if $\\Sigma$ may keep the order of the columns.",
+        "open.",
         r"V = P\, diag(\pm 1, \ldots, \pm 1)",
-        _signed_permutation,
+        mixing,
     ),
     remark="$M = diag(1, 2)$ has the singular values 2, 1, in this order, and $V$ swaps the axes. "
-    "$U$ has orthonormal columns; with more outputs than latents it is not square.",
+    "With the order and the signs of the columns $V = I$ (here with $\\Sigma = diag(1, 2)$); the "
+    "lemma does not say that order and signs are free. $U$ has orthonormal columns; with more "
+    "outputs than latents it is not square.",
 )
 
 COLUMNS_AND_VOLUME = Entry(
@@ -141,7 +137,7 @@ IMPROVING_COLUMNS = Entry(
     source="Bhowal et al. (2024), lemma 12 (eq. 55, 56)",
     title="Columns can be turned to a smaller product",
     statement="If the column lengths of a square matrix multiply to more than its determinant, a "
-    "small rotation of $V$ lowers their product.",
+    "small rotation of $V$ lowers their product. We take $V' = R V$, with $R$ turning two axes.",
     formula=r"\prod_j \|c_j\| > |\det M| \Rightarrow \prod_j \|c_j'\| < \prod_j \|c_j\|",
     assumptions="$M = U \\Sigma V^\\top$ square, columns not orthogonal.",
     printed=lambda v, turn: turn @ v,

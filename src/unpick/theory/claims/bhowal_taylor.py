@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Float
 
 from unpick.theory.checks import Everywhere, Order
-from unpick.theory.claims.bhowal_losses import gaussian_grid
 from unpick.theory.entry import Entry, Mutation
 from unpick.theory.instances import Kind, decoder
+from unpick.theory.quadrature import gaussian_grid
 
 Array = np.ndarray
 
 F0, F1, F2 = float(np.log(2)), 0.5, 0.25  # softplus and its derivatives at 0
+ROW_PARTS = ("M_j", "mu", "sigma")
 ROWS = np.array([[1.0, 0.5], [-0.3, 0.8], [0.2, -0.4]])  # the matrix orders are measured on
 
 
@@ -25,7 +26,7 @@ def softplus(t: Float[Array, "..."]) -> Float[Array, "..."]:
     return np.logaddexp(0, t)
 
 
-def moments(scale: float) -> tuple[Float[Array, "n"], Float[Array, "n"], Float[Array, "n"]]:
+def noisy_moments(scale: float) -> tuple[Float[Array, "n"], Float[Array, "n"], Float[Array, "n"]]:
     """Mean and variance of f(M_j eps), and variance of M_j eps; the noise has that scale."""
     nodes, weights = gaussian_grid(2, 20)
     image = scale * nodes @ ROWS.T
@@ -74,7 +75,12 @@ LOCAL_DECODER = Entry(
     r" f(t) = \sum_{k \geq 1} g^{(k)}(M\mu)\, t^k / k!",
     assumptions="$Dec(z) = g(Mz)$, $g$ elementwise and equal to its Taylor series near $M\\mu$.",
     printed=_sine_series,
-    check=Everywhere(_local_violation, _local, "decoders sin(Mz), 39 terms of the series"),
+    check=Everywhere(
+        _local_violation,
+        _local,
+        "decoders sin(Mz), against 39 terms of the series",
+        names=("M", "mu", "noise"),
+    ),
     mutation=Mutation(
         "derivatives at 0 in place of $M\\mu$, hence one $f$ for all outputs",
         lambda t, at: _sine_series(t, np.zeros_like(at)),
@@ -87,7 +93,7 @@ LOCAL_DECODER = Entry(
 
 def _expectation_error(said: Callable[[Array], Array], scale: float) -> float:
     """Relative to the change that noise makes."""
-    mean, _, variance = moments(scale)
+    mean, _, variance = noisy_moments(scale)
     return float(np.abs((said(variance) - mean) / (mean - F0)).max())
 
 
@@ -100,17 +106,18 @@ EXPECTATION = Entry(
     r" + \frac{1}{2} f''(E[M_j\epsilon])\, E[(M_j\epsilon - E[M_j\epsilon])^2]",
     assumptions="$f$ smooth, noise small.",
     printed=lambda variance: F0 + F2 / 2 * variance,
-    check=Order(_expectation_error, 2.0, "softplus, share of the change in mean"),
+    check=Order(_expectation_error, 2.0, "mean of softplus, error over its change", noise="sigma"),
     mutation=Mutation("without the factor 1/2", lambda variance: F0 + F2 * variance),
     approximation=True,
-    remark="For Gaussian noise the third-order remainder of the proof vanishes, so the error is "
-    "of fourth order in $\\sigma$. The tail may be dropped only if $E|f|$ is finite: "
+    remark="The error measured is relative to the change, which is itself of second order in "
+    "$\\sigma$. Taken absolutely it is of fourth order: for Gaussian noise the third-order "
+    "remainder of the proof vanishes. The tail may be dropped only if $E|f|$ is finite: "
     "$f(t) = \\exp(t^2)$ has no mean once $v \\geq 1/2$.",
 )
 
 
 def _variance_error(said: Callable[[Array], Array], scale: float) -> float:
-    _, varied, variance = moments(scale)
+    _, varied, variance = noisy_moments(scale)
     return float(np.abs(said(variance) / varied - 1).max())
 
 
@@ -122,7 +129,7 @@ VARIANCE = Entry(
     formula=r"var[f(M_j\epsilon)] = (f'(E[M_j\epsilon]))^2\, var[M_j\epsilon]",
     assumptions="$f$ smooth, noise small.",
     printed=lambda variance: F1**2 * variance,
-    check=Order(_variance_error, 2.0, "softplus, share of the variance"),
+    check=Order(_variance_error, 2.0, "variance of softplus, error over it", noise="sigma"),
     mutation=Mutation("slope not squared", lambda variance: F1 * variance),
     approximation=True,
     remark="The proof prints the next term as $\\frac{1}{4} f''\\, var^2$. For Gaussian noise it "
@@ -132,7 +139,7 @@ VARIANCE = Entry(
 
 def _stochastic_error(said: Callable[[Array, Array], float], scale: float) -> float:
     """Relative to what noise adds."""
-    mean, varied, variance = moments(scale)
+    mean, varied, variance = noisy_moments(scale)
     added = float(np.sum(varied + (mean - F0) * (mean + F0)))  # E f^2 - f(0)^2
     return (said(varied, variance) - added - len(mean) * F0**2) / added
 
@@ -147,7 +154,9 @@ STOCHASTIC_LOSS = Entry(
     r" + f(0) f''(0)\, var[M_j\epsilon] \right\}",
     assumptions="Local decoder $f(M\\epsilon)$, noise small.",
     printed=lambda varied, variance: float(np.sum(varied + F0**2 + F0 * F2 * variance)),
-    check=Order(_stochastic_error, 2.0, "softplus, share of what noise adds to the loss"),
+    check=Order(
+        _stochastic_error, 2.0, "mean of softplus squared, error over its change", noise="sigma"
+    ),
     mutation=Mutation(
         "without the term of $f''$", lambda varied, variance: float(np.sum(varied + F0**2))
     ),
@@ -182,7 +191,9 @@ ROW_VARIANCE = Entry(
     formula=r"var[M_j\epsilon] = \sum_{k=1}^{d} a_{jk}^2 \sigma_k^2",
     assumptions="$\\epsilon_k \\sim N(0, \\sigma_k^2)$, independent.",
     printed=lambda row, sigma: float(np.sum(row**2 * sigma**2)),
-    check=Everywhere(_row_variance_violation, _row, "rows of decoders against quadrature"),
+    check=Everywhere(
+        _row_variance_violation, _row, "rows of decoders, variance by quadrature", names=ROW_PARTS
+    ),
     mutation=Mutation(
         "square of the sum", lambda row, sigma: float(np.sum(np.abs(row) * sigma) ** 2)
     ),
@@ -207,7 +218,9 @@ ROW_MEAN = Entry(
     formula=r"E[M_j\epsilon] = 0",
     assumptions="$\\epsilon_k \\sim N(0, \\sigma_k^2)$.",
     printed=lambda row, mean: 0.0,
-    check=Everywhere(_row_mean_violation, _row, "rows of decoders against quadrature"),
+    check=Everywhere(
+        _row_mean_violation, _row, "rows of decoders, mean by quadrature", names=ROW_PARTS
+    ),
     mutation=Mutation(
         "of the code $z = \\mu + \\epsilon$ in place of the noise",
         lambda row, mean: float(row @ mean),

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from unpick.theory.checks import Everywhere
-from unpick.theory.claims.zietlow_inequalities import cosine
+from unpick.theory.columns import largest_cosine, mixing
 from unpick.theory.entry import Entry, Mutation
 from unpick.theory.instances import Kind, decoder, orthonormal, positive, rotation
 
@@ -21,11 +21,6 @@ def any_shape(draw: np.random.Generator, kind: Kind) -> Float[Array, "n d"]:
     if shape < 0.3:
         return m.T
     return np.c_[m, np.zeros(len(m))] if shape < 0.5 else m
-
-
-def mixing(matrix: Float[Array, "d d"]) -> float:
-    """How far an orthogonal matrix is from a signed permutation: 0, if its entries are 0 and 1."""
-    return float(np.minimum(np.abs(matrix), np.abs(1 - np.abs(matrix))).max())
 
 
 def _decomposition(
@@ -44,31 +39,28 @@ def _same_cosine(part: Callable[[Array, Array], Array], m: Float[Array, "n d"]) 
     _, values, vt = np.linalg.svd(m)
     sigma = np.zeros(m.shape)
     np.fill_diagonal(sigma, values)
-    return abs(cosine(m) - cosine(part(sigma, vt.T)))
+    return abs(largest_cosine(m) - largest_cosine(part(sigma, vt.T)))
 
 
 def _axes_violation(
-    applies: Callable[[Array], bool], drawn: tuple[Float[Array, "p d"], Float[Array, "d d"]]
+    kept: Callable[[bool, bool], bool], drawn: tuple[Float[Array, "p d"], Float[Array, "d d"]]
 ) -> float:
-    """Orthogonal columns if and only if |V| is a permutation in every SVD.
+    """Of "in every SVD |V| is a permutation" = kept(columns orthogonal, singular values distinct).
 
     An SVD leaves signs open, and turns among directions of equal singular values; the drawn
-    rotation picks one of those. V is as inexact as they are close. Where columns are not
-    orthogonal, mixing is at least their cosine times the ratio of singular values, up to a
-    constant.
+    rotation picks one. V is as inexact as the values are close. If columns are oblique, mixing
+    is at least their cosine times the ratio of singular values, up to a constant.
     """
     m, turn = drawn
     _, values, vt = np.linalg.svd(m, full_matrices=False)
-    if not applies(values):
-        return 0.0
-    v = vt.T
-    if np.ptp(values) < DISTINCT * values[0]:
-        v = v @ turn
-    gaps = -np.diff(values) / values[0]
-    largest = cosine(m)
-    if largest < 1e-12:
-        return mixing(v) * (1.0 if gaps.min() < DISTINCT else float(gaps.min()))
-    return 1.0 if mixing(v) < 0.1 * largest * values[-1] / values[0] else 0.0
+    gaps = np.abs(values[:, None] - values) / values[0]
+    same = gaps < DISTINCT
+    v = vt.T @ np.linalg.qr(turn * same)[0]  # a turn within each group of equal values
+    distinct, largest = bool(same.sum() == len(v)), largest_cosine(m)
+    if kept(largest < 1e-12, distinct):
+        return mixing(v) * float(gaps[~same].min(initial=1.0))
+    least = 0.1 * largest * values[-1] / values[0] if distinct else 1e-9
+    return 1.0 if mixing(v) < least else 0.0
 
 
 def _columns_or_not(
@@ -150,7 +142,10 @@ COLUMN_ORTHOGONALITY = Entry(
     assumptions="None.",
     printed=lambda sigma, v: sigma @ v.T,
     check=Everywhere(
-        _same_cosine, any_shape, "matrices, largest cosine of two columns", tolerance=1e-8
+        _same_cosine,
+        any_shape,
+        r"matrices and their $\Sigma V^\top$, by the largest cosine of two columns",
+        tolerance=1e-8,
     ),
     mutation=Mutation("V in place of its transpose", lambda sigma, v: sigma @ v),
 )
@@ -163,10 +158,16 @@ AXES = Entry(
     r"orthogonal if and only if $|V|$ is a permutation in every SVD $M = U \Sigma V^\top$.",
     formula=r"c_i^\top c_j = 0 \;\; (i \neq j) \;\Leftrightarrow\; |V| \in \mathrm{Perm}(d)",
     assumptions=r"$M \in R^{n \times d}$, $d < n$, singular values distinct and not zero.",
-    printed=lambda values: bool(-np.diff(values).max() > DISTINCT * values[0]),
-    check=Everywhere(_axes_violation, _columns_or_not, "decoders, every other one orthogonal"),
-    mutation=Mutation("singular values may be equal", lambda values: bool(values[-1] > 0)),
-    remark="The assumption is used: orthonormal columns have an SVD with any $V$ at all.",
+    printed=lambda orthogonal, distinct: orthogonal and distinct,
+    check=Everywhere(
+        _axes_violation,
+        _columns_or_not,
+        "decoders, half of them orthogonal, one in seven with equal singular values",
+        names=("M", "a turn among equal singular values"),
+    ),
+    mutation=Mutation("singular values may be equal", lambda orthogonal, distinct: orthogonal),
+    remark="The assumption is needed: orthonormal columns have an SVD with any $V$ at all. The "
+    "check asks for this too: with equal singular values some $|V|$ must not be a permutation.",
 )
 
 OTHER_MINIMISERS = Entry(
@@ -185,9 +186,10 @@ OTHER_MINIMISERS = Entry(
     check=Everywhere(
         _autoencoder_violation,
         _data,
-        "covariances, error against alternating least squares",
+        "covariances, error compared with that of alternating least squares",
         ("plain", "orthogonal"),
         count=15,
+        names=("covariance", "scales", "Q"),
     ),
     mutation=Mutation(
         "the encoder is the decoder's transpose",

@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from unpick.theory.checks import Everywhere
 from unpick.theory.claims.zietlow_inequalities import WITH_ZERO, numbers
+from unpick.theory.columns import cosines, plane_turn
 from unpick.theory.entry import Entry, Mutation
 from unpick.theory.instances import GENERAL, Kind, square
 
@@ -38,30 +39,22 @@ def _uneven(draw: np.random.Generator, kind: Kind) -> Float[Array, "k"]:
     return a
 
 
-def givens(d: int, i: int, j: int, angle: float) -> Float[Array, "d d"]:
-    """A turn in the plane of axes i and j."""
-    turn = np.eye(d)
-    turn[[i, i, j, j], [i, j, i, j]] = np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)
-    return turn
-
-
-def _smaller_product(turned: Callable[[Array, Array], Array], m: Float[Array, "k k"]) -> float:
-    """Whether a small turn V' = turned(V, R) of two columns makes the lengths' product smaller.
+def _smaller_product(changed: Callable[[Array, Array], Array], m: Float[Array, "k k"]) -> float:
+    """Whether a small change V' = changed(V, R) makes the product of the columns' lengths smaller.
 
     R turns the plane of the two columns that are least orthogonal, by angles up to 0.01 of either
     sign. The best angle takes away cosine^2 / 2 of the product, 0.01 its 4e-4th part at least.
     """
     u, values, vt = np.linalg.svd(m)
-    unit = m / np.linalg.norm(m, axis=0)
-    cosines = np.abs(np.tril(unit.T @ unit, -1))
-    i, j = np.unravel_index(cosines.argmax(), cosines.shape)
+    oblique = np.abs(np.tril(cosines(m), -1))
+    i, j = divmod(int(oblique.argmax()), len(m))
     best = np.inf
     for size in np.geomspace(1e-2, 1e-9, 15):
         for angle in (size, -size):
-            v = turned(vt.T, givens(len(m), int(i), int(j), angle))
+            v = changed(vt.T, plane_turn(len(m), i, j, angle))
             lengths = np.linalg.norm((u * values) @ v.T, axis=0)
             best = min(best, float((lengths / np.linalg.norm(m, axis=0)).prod()))
-    return best - 1 + 1e-5 * float(cosines.max()) ** 2
+    return best - 1 + 1e-5 * float(oblique.max()) ** 2
 
 
 def _oblique(draw: np.random.Generator, kind: Kind) -> Float[Array, "k k"]:
@@ -111,7 +104,7 @@ IMPROVING_COLUMNS = Entry(
     check=Everywhere(
         _smaller_product,
         _oblique,
-        "square matrices, 15 angles of either sign",
+        "square matrices, with $V' = R V$ at 15 angles of either sign",
         (*GENERAL, "equal"),
         count=12,
     ),

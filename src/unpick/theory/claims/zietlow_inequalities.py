@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from unpick.theory.checks import Everywhere
+from unpick.theory.columns import largest_cosine
 from unpick.theory.entry import Entry, Mutation
 from unpick.theory.instances import (
     NUMBERS,
@@ -63,13 +64,6 @@ def _trace_violation(bound: Callable[[Array], float], m: Float[Array, "d d"]) ->
     return short_of(bound(m) / n, float(np.trace(m)) / n, values[0], values[-1], n)
 
 
-def cosine(m: Float[Array, "p d"]) -> float:
-    """The largest between two columns, without sign; zero columns are orthogonal to all."""
-    lengths = np.linalg.norm(m, axis=0)
-    unit = m / np.where(lengths > 0, lengths, 1.0)
-    return float(np.abs(np.tril(unit.T @ unit, -1)).max())
-
-
 def _column_violation(bound: Callable[[Array], float], m: Float[Array, "p d"]) -> float:
     """Of prod |c_j| >= bound, with equality if and only if columns are orthogonal.
 
@@ -77,7 +71,7 @@ def _column_violation(bound: Callable[[Array], float], m: Float[Array, "p d"]) -
     inequality). With c^2 / 2 in place of c^2 rounding cannot decide.
     """
     share = bound(m) / float(np.linalg.norm(m, axis=0).prod())
-    largest = cosine(m)
+    largest = largest_cosine(m)
     if largest < 1e-12:
         return abs(share - 1)
     return share - float(np.sqrt(1 - largest**2 / 2))

@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import multivariate_normal, norm
 
 from unpick.theory.checks import Everywhere, Order
-from unpick.theory.claims.zietlow_symmetry import GRID, STEP, draw_model, normal
+from unpick.theory.claims.zietlow_symmetry import draw_model
 from unpick.theory.entry import Entry, Mutation
 from unpick.theory.instances import Kind, rotation
+from unpick.theory.quadrature import gaussian_grid, kl_by_quadrature
 
 Array = np.ndarray
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()  # expectations under the standard normal
 
 
 class Decoder(NamedTuple):
@@ -36,10 +36,11 @@ def _decoder(draw: np.random.Generator, kind: Kind) -> Decoder:
 
 def _split_violation(bent: Callable[[Array], Array], d: Decoder) -> float:
     """Of total = deterministic + stochastic, against the size of a mixed term."""
-    e = d.deviation * NODES
-    output = d.centre + np.outer(e, d.slope) + np.outer(bent(e), d.bend)
-    total = WEIGHTS @ np.square(output - d.x).sum(1)
-    stochastic = WEIGHTS @ np.square(output - d.centre).sum(1)
+    nodes, weights = gaussian_grid(1, 5)
+    e = d.deviation * nodes
+    output = d.centre + e * d.slope + bent(e) * d.bend
+    total = weights @ np.square(output - d.x).sum(1)
+    stochastic = weights @ np.square(output - d.centre).sum(1)
     rest = total - np.square(d.centre - d.x).sum() - stochastic
     return float(abs(rest) / np.sqrt(total * stochastic))
 
@@ -47,10 +48,10 @@ def _split_violation(bent: Callable[[Array], Array], d: Decoder) -> float:
 def _linear_error(place: Callable[[Array], Array], scale: float) -> float:
     """Of E|J eps|^2 with the Jacobian at place(mean), mean over ten nonlinear decoders."""
     draw, errors = np.random.default_rng(0), []
-    weights = np.exp(normal(GRID)) * STEP**2
+    nodes, weights = gaussian_grid(2, 20)
     for _ in range(10):
         model = draw_model(draw, "plain")
-        z = model.mean + scale * GRID
+        z = model.mean + scale * nodes
         moved = (np.tanh(z @ model.inner.T) - np.tanh(model.inner @ model.mean)) @ model.outer.T
         exact = weights @ np.square(moved).sum(1)
         slopes = 1 - np.tanh(model.inner @ place(model.mean)) ** 2
@@ -59,29 +60,23 @@ def _linear_error(place: Callable[[Array], Array], scale: float) -> float:
     return float(np.mean(errors))
 
 
-def _divergence(mean: float, variance: float) -> float:
-    """KL(N(mean, variance) || N(0, 1)) by quadrature."""
-    z = mean + np.sqrt(variance) * NODES
-    return float(WEIGHTS @ (-0.5 * (np.log(variance) + NODES**2) + 0.5 * z**2))
-
-
 def _polarized_error(polarized: Callable[[Array, Array], float], scale: float) -> float:
     """Delta_KL with two active latents of deviation `scale`, and a passive one so far off."""
-    mean, variances = np.array([1.2, -0.7]), np.full(2, scale**2)
-    whole = sum(_divergence(*latent) for latent in zip(mean, variances, strict=True))
-    whole += _divergence(0.5 * scale, 1 + scale)
-    return abs(whole - polarized(mean, variances)) / whole
+    mean = np.array([1.2, -0.7, 0.5 * scale])
+    variances = np.array([scale**2, scale**2, 1 + scale])
+    whole = kl_by_quadrature(mean, variances)
+    return abs(whole - polarized(mean[:2], variances[:2])) / whole
 
 
 def _covariance_violation(
     closed: Callable[[Array, Array], float], drawn: tuple[Float[Array, "2"], Float[Array, "2 2"]]
 ) -> float:
-    """Of KL(N(mean, cov) || N(0, I)) = closed, against a sum over a grid."""
+    """Of KL(N(mean, cov) || N(0, I)) = closed, against the mean of log q - log p."""
     mean, cov = drawn
-    factor = np.linalg.cholesky(cov)
-    z = mean + GRID @ factor.T
-    log_ratio = normal(GRID) - np.log(np.diag(factor)).sum() - normal(z)
-    kl = float((np.exp(normal(GRID)) * log_ratio).sum() * STEP**2)
+    nodes, weights = gaussian_grid(2, 5)
+    z = mean + nodes @ np.linalg.cholesky(cov).T
+    log_ratio = multivariate_normal(mean, cov).logpdf(z) - norm.logpdf(z).sum(1)
+    kl = float(weights @ log_ratio)
     return abs(closed(mean, cov) - kl) / (1 + abs(kl))
 
 
@@ -106,7 +101,11 @@ SPLIT = Entry(
     r"that are odd around $\mu$.",
     printed=lambda e: e**3,
     check=Everywhere(
-        _split_violation, _decoder, "decoders with a bend that is odd", ("plain", "scaled")
+        _split_violation,
+        _decoder,
+        "decoders with a bend that is odd",
+        ("plain", "scaled"),
+        names=Decoder._fields,
     ),
     mutation=Mutation("a bend that is even: the noise shifts the mean output", lambda e: e**2),
     remark=r"A nonlinear decoder is biased in general. The split then lacks "
@@ -123,11 +122,16 @@ LINEARISED = Entry(
     formula=r"E\|D(\mu) - D(\mu + \varepsilon)\|^2 \approx E\|J \varepsilon\|^2",
     assumptions="Decoder smooth, noise small.",
     printed=lambda mean: mean,
-    check=Order(_linear_error, 2.0, "ten tanh decoders, stochastic part by quadrature"),
+    check=Order(
+        _linear_error,
+        2.0,
+        r"ten decoders $A \tanh(B z)$, stochastic part by quadrature",
+        noise="deviation",
+    ),
     mutation=Mutation("the Jacobian at the origin", lambda mean: np.zeros_like(mean)),
     approximation=True,
-    remark="The noise of these sizes is on latents whose outputs saturate over a distance of 1 "
-    "to 2.",
+    remark=r"The error grows with the curvature of the decoder. Here the entries of $A$ and $B$ "
+    r"lie between -1 and 1, so that a deviation of about 1 takes $\tanh$ to where it levels off.",
 )
 
 POLARIZED = Entry(
@@ -140,7 +144,12 @@ POLARIZED = Entry(
     r"\left(\mu_j^2 - \log \sigma_j^2 - 1\right)",
     assumptions=r"Active: $\sigma_j^2 \ll 1$. Passive: $\mu_j^2 \ll 1$, $\sigma_j^2 \approx 1$.",
     printed=lambda mean, v: float((np.square(mean) - np.log(v) - 1).sum() / 2),
-    check=Order(_polarized_error, 2.0, "Delta_KL, KL by quadrature, against the active deviation"),
+    check=Order(
+        _polarized_error,
+        2.0,
+        "two active latents and a passive one, KL by quadrature",
+        noise="deviation",
+    ),
     mutation=Mutation(
         "the constant -1 left out", lambda mean, v: float((np.square(mean) - np.log(v)).sum() / 2)
     ),
@@ -158,7 +167,12 @@ FULL_COVARIANCE = Entry(
     assumptions="$S$ positive definite.",
     printed=lambda mean, s: float(mean @ mean + np.trace(s) - np.linalg.slogdet(s)[1] - 2) / 2,
     check=Everywhere(
-        _covariance_violation, _gaussian, "posteriors", ("plain", "flat", "orthogonal"), count=10
+        _covariance_violation,
+        _gaussian,
+        "posteriors of two latents",
+        ("plain", "flat", "orthogonal"),
+        count=10,
+        names=("mean", "S"),
     ),
     mutation=Mutation(
         "the other sign of the logarithm",

@@ -4,7 +4,7 @@ Reconstructions \hat X = Z M^T are fixed, the decoder M and with it the codes Z 
 SVD \hat X = U_X K V_X^T (K diagonal) every choice is M = V_X K W^{-1}, Z = U_X W^T for some W.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Literal
 
@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from unpick.theory.claims.zietlow_axes import mixing
-from unpick.theory.claims.zietlow_budget import turned
+from unpick.theory.claims.zietlow_budget import rotation_by
+from unpick.theory.columns import mixing, plane_turn
 from unpick.theory.entry import Correction, Entry, Evidence, Mutation
 from unpick.theory.instances import rotation
 
@@ -62,9 +62,8 @@ def best_decoder(
 def solutions() -> list[tuple[str, Float[Array, "d d"], Float[Array, "d d"]]]:
     """Setting, V_X and the best decoder, for noise that is free and noise that is not."""
     draw = np.random.default_rng(1)
-    c, s = np.cos(np.pi / 6), 0.5
     cases = [
-        (np.array([[c, -s], [s, c]]), np.array([2.0, 1.0]), np.array([1.0, 2.0])),
+        (plane_turn(2, 0, 1, np.pi / 6), np.array([2.0, 1.0]), np.array([1.0, 2.0])),
         (rotation(draw, 3), np.array([3.0, 2.0, 1.0]), np.array([1.5, 1.0, 2.5])),
     ]
     found = []
@@ -95,44 +94,47 @@ def _alignment(directions: Callable[[Array], Array]) -> Evidence:
     return Evidence(trivial < 1e-2 and max(map(max, off.values())) < 1e-2, text)
 
 
-def _best_turn(k: Float[Array, "d"], variances: Float[Array, "d"]) -> float:
-    """The least cost with V = I, where W is a rotation: a search over its angles."""
+@cache
+def _over_turns(case: Case) -> tuple[float, float]:
+    """Noise fixed, V = I: the least cost over rotations W, and how far from a permutation W is."""
+    k, variances = (np.array(part) for part in case)
 
     def cost(angles: Float[Array, "m"]) -> float:
-        return float(np.square(turned(np.diag(k)[None], angles[None])[0]).sum(0) @ variances)
+        return float(np.square(np.diag(k) @ rotation_by(len(k), angles)).sum(0) @ variances)
 
     starts = np.random.default_rng(0).uniform(-2, 2, (5, len(k) * (len(k) - 1) // 2))
-    return min(float(minimize(cost, start).fun) for start in starts)
+    found = min((minimize(cost, start) for start in starts), key=lambda end: end.fun)
+    return float(found.fun), mixing(rotation_by(len(k), found.x))
 
 
 @cache
-def least_cost(case: Case, free_v: bool) -> tuple[float, str]:
-    """Noise fixed, latents of unit variance: the least cost found, in numbers and in words."""
+def _over_decoders(case: Case) -> tuple[float, float]:
+    """Noise fixed, latents of unit variance: the same over all decoders, and for their V."""
     k, variances = (np.array(part) for part in case)
-    if not free_v:
-        found = _best_turn(k, variances)
-        return found, f"{found:.3f}"
     found, decoder = best_decoder(np.diag(k), variances, "unit")
-    return (
-        found,
-        f"{found:.3f}, V off a signed permutation by {mixing(np.linalg.svd(decoder)[2]):.2f}",
-    )
+    return found, mixing(np.linalg.svd(decoder)[2])
 
 
-def _least(claimed: Callable[[Array, Array], float], free_v: bool) -> Evidence:
-    """The claimed cost against a search, over all decoders or over those with V = I."""
-    words, worst = [], 0.0
-    for case in PLANE if free_v else (*PLANE, SPACE):
-        found, text = least_cost(case, free_v)
-        said = claimed(*(np.array(part) for part in case))
-        worst = max(worst, abs(found / said - 1))
-        words.append(f"{text} (claimed {said:.3f})")
-    first = (" and ".join(f"{number:g}" for number in part) for part in PLANE[0])
+def _least(
+    claimed: Callable[[Array, Array], float],
+    search: Callable[[Case], tuple[float, float]],
+    cases: Sequence[Case],
+    letter: str,
+) -> Evidence:
+    """The claimed cost against a search; the letter is that of what may mix."""
+    ends = [search(case) for case in cases]
+    costs = [
+        (end[0], claimed(*map(np.array, case))) for case, end in zip(cases, ends, strict=True)
+    ]
+    words = [f"{found:.3f} ({said:.3f})" for found, said in costs]
+    k, variances = (" and ".join(f"{x:g}" for x in part) for part in cases[0])
     text = (
-        f"least cost found for singular values {next(first)} and noise variances {next(first)}: "
-        f"{words[0]}; others: {'; '.join(words[1:])}"
+        f"least cost found by a search (and claimed) for singular values {k} and noise "
+        f"variances {variances}: {words[0]}, with {letter} off a signed permutation by "
+        f"{ends[0][1]:.2g}; in other cases {', '.join(words[1:])}, with {letter} off by "
+        f"{', '.join(f'{off:.1g}' for _, off in ends[1:])}"
     )
-    return Evidence(bool(worst < 1e-6), text)
+    return Evidence(all(abs(found / said - 1) < 1e-6 for found, said in costs), text)
 
 
 def paired(k: Float[Array, "d"], variances: Float[Array, "d"]) -> float:
@@ -178,16 +180,17 @@ LINEAR_VAE = Entry(
 
 DROPPED_V = Entry(
     id="Z-E5.37",
-    source="Zietlow (2022), section 5.2, from eq. 5.35 to 5.37",
+    source="Zietlow (2022), section 5.2, step from eq. 5.35 to 5.37",
     title="V may be dropped before the rest is minimised",
-    statement=r"With noise variances fixed and distinct and every latent of unit variance, "
-    r"nothing is lost by $V = I$: the least cost pairs the largest singular values $k_j$ of the "
+    statement=r"The proof sets $V = I$ without loss of generality. The formula here is not "
+    "printed but follows from that, for noise variances that are fixed and distinct and latents "
+    "of unit variance: the least cost pairs the largest singular values $k_j$ of the "
     "reconstructions with the smallest noise.",
     formula=r"\min_{U, \Sigma, V} E\|U \Sigma V^\top \varepsilon\|^2 = \sum_j \sigma_j^2 k_j^2",
     assumptions=r"$\mathrm{diag}(Z^\top Z) = 1$, $\hat X = Z M^\top$ fixed, "
     r"$k_1 > k_2 > \ldots$, $\sigma_1 < \sigma_2 < \ldots$",
     printed=paired,
-    check=lambda claimed: _least(claimed, free_v=True),
+    check=lambda claimed: _least(claimed, _over_decoders, PLANE, "V"),
     mutation=Mutation("latents are always better correlated", spread),
     correction=Correction(
         r"For two latents $V = I$ is best only if $k_1 / k_2 \leq \sigma_2^2 / \sigma_1^2$. "
@@ -204,15 +207,16 @@ DROPPED_V = Entry(
 
 EQUALITY = Entry(
     id="Z-E5.44",
-    source="Zietlow (2022), eq. 5.42 to 5.44",
+    source="Zietlow (2022), step from eq. 5.44 to 5.45",
     title="The least trace makes all latents cost the same",
     statement=r"With $V = I$ and fixed noise $E = \mathrm{diag}(\sigma)$ the cost is "
-    r"$\mathrm{tr}(E U G U^\top E)$ with $G = \hat X^\top \hat X$; it is least where "
-    r"$E U G U^\top E$ is a multiple of the identity.",
-    formula=r"\min_U \mathrm{tr}(E U G U^\top E) = n \det(E G E)^{1/n}",
+    r"$\mathrm{tr}(E U G U^\top E)$, $G = \hat X^\top \hat X$. Eq. 5.42 bounds it from below by "
+    r"$n \det(E G E)^{1/n}$, eq. 5.44 is its case of equality, and both are right. Eq. 5.45 "
+    r"takes for granted that the best $U$ reaches the bound: the formula, with $U' = U V_X$.",
+    formula=r"U' \Sigma_X^2 U'^\top = \lambda E^{-2}",
     assumptions=r"$\mathrm{diag}(Z^\top Z) = 1$, $V = I$, noise fixed.",
     printed=lambda k, v: len(k) * float((k**2 * v).prod()) ** (1 / len(k)),
-    check=lambda claimed: _least(claimed, free_v=False),
+    check=lambda claimed: _least(claimed, _over_turns, (*PLANE, SPACE), "U'"),
     mutation=Mutation(
         "largest variance with largest noise", lambda k, v: float(np.sort(k**2) @ np.sort(v))
     ),
@@ -224,8 +228,9 @@ EQUALITY = Entry(
         paired,
         changes="claim",
     ),
-    remark="What the proof concludes from it stands: with distinct noise variances the minimiser "
-    "has principal directions, whether the bound is reached or not. If the noise is free, it is.",
+    remark="Eq. 5.42 and 5.44 are right: they are proposition 7 (Z-P7). What the proof concludes "
+    "stands too: with distinct noise variances the best $U$ has principal directions, whether the "
+    "bound is reached or not. If the noise is free, it is reached.",
 )
 
 ENTRIES = (LINEAR_VAE, DROPPED_V, EQUALITY)

@@ -87,7 +87,7 @@ EMPTY_DIAGONAL = Entry(
     formula=r"\mathrm{diag}(M D) = \mathrm{diag}(D M) = 0",
     assumptions=r"$D$ diagonal, $\mathrm{diag}(M) = 0$.",
     printed=lambda other: np.diag(np.diag(other)),
-    check=Everywhere(_empty, _two_squares, "pairs of matrices", tolerance=1e-14),
+    check=Everywhere(_empty, _two_squares, "pairs of matrices", tolerance=1e-14, names=("M", "D")),
     mutation=Mutation("D symmetric in place of diagonal", lambda other: other),
     remark=r"Its use for $D M D$ in the proof of theorem 2 is covered.",
 )
@@ -102,7 +102,12 @@ UNIT_VARIANCE = Entry(
     assumptions="Not all means are zero, no deviation is.",
     printed=lambda x: float(np.sqrt(np.square(x).sum())),
     check=Everywhere(
-        _scale_violation, _means, "latents, c by a search", ("plain",), tolerance=1e-6
+        _scale_violation,
+        _means,
+        "latents, $c$ by a search",
+        ("plain",),
+        tolerance=1e-6,
+        names=("x", "y"),
     ),
     mutation=Mutation(
         "the inverse, without the number of terms",
@@ -127,7 +132,12 @@ PCA_DECODER = Entry(
     assumptions="Data centred, one observation a row; singular values distinct, not zero.",
     printed=lambda v, sigma, p: v.T @ sigma**2 @ p,
     check=Everywhere(
-        _principal_violation, _data, "data sets of integers", ("plain",), tolerance=1e-10
+        _principal_violation,
+        _data,
+        "data sets of integers",
+        ("plain",),
+        tolerance=1e-10,
+        names=("X", "P"),
     ),
     mutation=Mutation("singular values squared", lambda v, sigma, p: v @ sigma**2 @ p),
     correction=Correction(
@@ -136,9 +146,9 @@ PCA_DECODER = Entry(
         r"M_{PCA} = V_X \Sigma_X P",
         lambda v, sigma, p: v @ sigma @ p,
     ),
-    remark=r"For codes with the variances of the data it is $V_X P$, as in section 2.1 of the "
-    r"thesis. Its $\Sigma_X^2$ is diagonal, so the product exists; but its columns are not "
-    "principal directions.",
+    remark=r"For codes that keep the variances of the data it is $V_X P$, as in section 2.1 of "
+    r"the thesis. The printed matrix has multiples of the rows of $V_X$ for columns, which are "
+    "not principal directions in general.",
 )
 
 ENTRIES = (EMPTY_DIAGONAL, UNIT_VARIANCE, PCA_DECODER)

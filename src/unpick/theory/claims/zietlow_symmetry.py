@@ -8,10 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import norm
 
 from unpick.theory.checks import Everywhere
+from unpick.theory.columns import plane_turn
 from unpick.theory.entry import Correction, Entry, Evidence, Mutation
 from unpick.theory.instances import Kind
+from unpick.theory.quadrature import kl_by_quadrature
 
 Array = np.ndarray
 Prior = Callable[[Array], Array]
@@ -44,8 +47,7 @@ def draw_model(draw: np.random.Generator, kind: Kind) -> Model:
 
 def orthogonal(angle: float, mirrored: bool) -> Float[Array, "2 2"]:
     """A rotation, or a reflection: both texts call either a rotation."""
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s], [s, c]]) @ np.diag([1.0, -1.0 if mirrored else 1.0])
+    return plane_turn(2, 0, 1, angle) * np.array([1.0, -1.0 if mirrored else 1.0])
 
 
 def normal(z: Float[Array, "n 2"]) -> Float[Array, "n"]:
@@ -99,11 +101,11 @@ def _objective_violation(priors: tuple[Prior, ...], model: Model) -> float:
     """Of the sum of log p(x), for several priors."""
     gaps = []
     for prior in priors:
-        plain, turned = (
+        before, after = (
             sum(log_marginal(model, u, x, prior) for x in model.x)
             for u in (np.eye(2), orthogonal(model.angle, model.mirrored))
         )
-        gaps.append(abs(turned - plain))
+        gaps.append(abs(after - before))
     return max(gaps)
 
 
@@ -124,20 +126,15 @@ def _identity(bound: Callable[[float, float], float]) -> Evidence:
     """
     draw, step = np.random.default_rng(0), 0.02
     z = np.arange(-12, 12, step)
-
-    def density(at: Array | float, mean: Array | float, deviation: float) -> Array:
-        scaled = (at - mean) / deviation
-        return -np.square(scaled) / 2 - np.log(deviation * np.sqrt(2 * np.pi))  # its logarithm
-
     rows = []
     for bend, x, mean, deviation in [(0.0, 0.0, 0.0, 1.0), *draw.uniform(0.3, 1.5, (20, 4))]:
-        log_q, likelihood = density(z, mean, deviation), density(x, z + bend * np.tanh(z), 1.0)
-        joint, q = density(z, 0.0, 1.0) + likelihood, np.exp(log_q)
+        log_q, likelihood = norm.logpdf(z, mean, deviation), norm.logpdf(x, z + bend * np.tanh(z))
+        joint, q = norm.logpdf(z) + likelihood, np.exp(log_q)
         evidence = np.log(np.exp(joint).sum() * step)
         kl = (q * (log_q - (joint - evidence))).sum() * step
-        closed = (mean**2 + deviation**2 - 1) / 2 - np.log(deviation)  # KL(q || prior), eq. 2.6
-        bound_below = (q * likelihood).sum() * step - closed
-        rows.append((bound_below, float(bound(kl, evidence)), kl, evidence))
+        to_prior = kl_by_quadrature(np.array([mean]), np.array([deviation**2]))
+        found = (q * likelihood).sum() * step - to_prior
+        rows.append((found, float(bound(kl, evidence)), kl, evidence))
     found, said, kl, evidence = rows[0]
     off = max(abs(row[0] - row[1]) for row in rows)
     text = (

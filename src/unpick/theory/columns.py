@@ -1,0 +1,31 @@
+"""What claims about columns of matrices are judged by."""
+
+import numpy as np
+from jaxtyping import Float
+
+Array = np.ndarray
+
+
+def cosines(m: Float[Array, "p d"]) -> Float[Array, "d d"]:
+    """Between columns; zero columns are orthogonal to all others."""
+    lengths = np.linalg.norm(m, axis=0)
+    unit = m / np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(unit.T @ unit)
+
+
+def largest_cosine(m: Float[Array, "p d"]) -> float:
+    """Between two columns, without sign."""
+    return float(np.abs(np.tril(cosines(m), -1)).max())
+
+
+def mixing(v: Float[Array, "d d"]) -> float:
+    """How far an orthogonal matrix is from a signed permutation: 0 if its entries are 0 and 1."""
+    return float(np.minimum(np.abs(v), np.abs(1 - np.abs(v))).max())
+
+
+def plane_turn(d: int, i: int, j: int, angle: float) -> Float[Array, "d d"]:
+    """The rotation of coordinates i and j."""
+    turn = np.eye(d)
+    turn[[i, j], [i, j]] = np.cos(angle)
+    turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
+    return turn
