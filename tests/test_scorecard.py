@@ -71,6 +71,7 @@ def test_the_same_generator_gives_the_same_card(grid, rng):
     assert first["DCI disentanglement"].result.matrix.shape == (3, 3)
 
 
+@pytest.mark.slow
 def test_a_resample_without_a_score_does_not_take_the_value_away(rng):
     codes = rng.normal(size=(100, 2))
     factors = rng.integers(2, size=(100, 2)).astype(float)

@@ -34,14 +34,17 @@ def cheapest_turn(
     nodes, weights = gaussian_grid(2, 3)
 
     def parts(angle: float, ratio: float) -> tuple[Array, Array]:
-        return m @ plane_turn(2, 0, 1, angle), 1e-12 * np.exp([ratio, -ratio])
+        return m @ plane_turn(2, 0, 1, angle), 1e-12 * np.exp(np.clip([ratio, -ratio], -40, 40))
 
     def cost(p: Array) -> float:
         turned, variance = parts(*p)
         t = (nodes * np.sqrt(variance)) @ turned.T
         return float(np.log(weights @ np.square(image * t + t**2 / 2).sum(1)))
 
-    found = minimize(cost, np.array(start), method="BFGS", options={"gtol": 1e-7})
+    options = {"gtol": 1e-7}
+    found = minimize(cost, np.array(start), method="BFGS", options=options)
+    if not found.success:  # a line search has failed for want of digits
+        found = minimize(cost, found.x, method="BFGS", options=options)
     return *parts(*found.x), float(found.fun)
 
 
@@ -50,7 +53,7 @@ def _turnable(draw: np.random.Generator, kind: Kind) -> tuple[Float[Array, "n 2"
     if kind == "plain":
         lengths = draw.integers(1, 4, 2)
         return np.array([[2.0, 1.0], [2.0, -1.0]]) * lengths, draw.permutation([1.0, 2.0])
-    spread = {"equal": 0.0, "close": 1e-6, "scaled": 2.0}[kind]
+    spread = {"equal": 0.0, "close": 1e-6, "scaled": 1.0}[kind]
     return draw.normal(size=(3, 2)), np.exp(draw.normal() + spread * draw.normal(size=3))
 
 

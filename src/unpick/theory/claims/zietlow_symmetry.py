@@ -18,7 +18,7 @@ from unpick.theory.quadrature import kl_by_quadrature
 
 Array = np.ndarray
 Prior = Callable[[Array], Array]
-STEP = 0.16
+STEP = 0.1
 GRID = np.stack(np.meshgrid(*[np.arange(-8, 8 + STEP / 2, STEP)] * 2), -1).reshape(-1, 2)
 
 
