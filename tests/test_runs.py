@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import random
@@ -253,14 +254,29 @@ COMMAND = [
 ]
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running():
+    yield
+    while STARTED:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(STARTED.pop().pid, signal.SIGKILL)
+
+
 def start(root, *more):
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [*COMMAND, str(root), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Who runs the tests in the background ignores Ctrl-C, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    STARTED.append(process)
+    return process
 
 
 def finish(process):
