@@ -54,6 +54,7 @@ class TrainOptions:
         preset: Whose set-up to start from: of the thesis where it has the data set, by default.
         network: Another kind of network than the preset's, with its own defaults.
         optimiser: Another optimiser than the preset's, with its own defaults.
+        pairs: How the second of a pair is drawn, for objectives of pairs.
         jobs: Worker processes; 0 is one a core.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
@@ -64,6 +65,7 @@ class TrainOptions:
     preset: Source = "default"
     network: Literal["preset", "mlp", "conv"] = "preset"
     optimiser: Literal["preset", "adam", "adagrad"] = "preset"
+    pairs: Literal["preset", "laplace", "uniform"] = "preset"
     jobs: int = 0
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
@@ -77,9 +79,9 @@ class TrainOptions:
 
 def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
     """The configuration that the arguments describe: a data set, perhaps an objective, fields."""
-    from unpick.data import DATASETS
+    from unpick.data import DATASETS, PAIRS
     from unpick.models import MLP, Conv
-    from unpick.objectives import OBJECTIVES
+    from unpick.objectives import OBJECTIVES, Paired
     from unpick.training import Adagrad, Adam, RunConfig, preset
 
     data, rest = arguments[0], arguments[1:]
@@ -99,6 +101,10 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
         config = replace(config, model=replace(config.model, network=network()))
     if optimiser := kinds.get(value_of("--optimiser", rest, "preset")):
         config = replace(config, optimiser=optimiser())
+    if chosen := PAIRS.get(value_of("--pairs", rest, "preset")):
+        if not isinstance(config.objective, Paired):
+            fail(f"{config.objective.name} knows no pairs; slow-vae does")
+        config = replace(config, objective=replace(config.objective, pairs=chosen()))
     whole = make_dataclass("Train", [("command", TrainOptions), ("run", RunConfig)])
     parsed = parse(whole, rest, f"unpick train {data}", default=whole(TrainOptions(), config))
     return parsed.run, parsed.command

@@ -25,19 +25,25 @@ from unpick.data.shapes3d_file import Shapes3DFile
 from unpick.data.smallnorb import SmallNORB
 from unpick.data.sprites import Sprites
 from unpick.data.synthetic import Circles, LinearGaussian, SynthLin, SynthNonlin
+from unpick.data.transitions import PAIRS, LaplacePairs, PairConfig, UniformPairs, pairs
 from unpick.names import pick
 
 __all__ = [
     "DATASETS",
+    "PAIRS",
     "DataConfig",
     "DataDamaged",
     "DataMissing",
     "Dataset",
     "Dense",
     "Factor",
+    "LaplacePairs",
     "Packed",
+    "PairConfig",
     "Split",
+    "UniformPairs",
     "load",
+    "pairs",
     "split",
 ]
 

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unpick.data.transitions import PairConfig
 from unpick.models.likelihood import Likelihood, distortion
 from unpick.models.posterior import Posterior
 
@@ -69,6 +70,15 @@ class Adversarial(Protocol):
         shuffle: Float[Tensor, "s b d"],
     ) -> Float[Tensor, "s b"]:
         """What the critic minimises, from two independent batches of latents and random keys."""
+
+
+@runtime_checkable
+class Paired(Protocol):
+    """An objective of pairs: a batch holds first and second observations in turn."""
+
+    @property
+    def pairs(self) -> PairConfig:
+        """How the second is drawn."""
 
 
 def total(terms: Terms) -> Float[Tensor, "s"]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from unpick.data import DataConfig
 from unpick.models import ModelConfig
-from unpick.objectives import BetaVAE, ObjectiveConfig
+from unpick.objectives import BetaVAE, ObjectiveConfig, Paired
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class RunConfig:
             value = getattr(self.objective, entry.name)
             if entry.type is float and not 0 <= value < math.inf:
                 raise ValueError(f"{entry.name} must be finite and not negative, got {value}")
+        if isinstance(self.objective, Paired) and self.batch % 2:
+            raise ValueError(f"batch must be even for {self.objective.name}, got {self.batch}")
         if self.model.posterior not in self.objective.posteriors:
             allowed = " or ".join(self.objective.posteriors)
             raise ValueError(

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.data import Dataset, split
+from unpick.data import Dataset, PairConfig, split
 from unpick.models import Autoencoder
 from unpick.models.posterior import Delta, Diagonal
-from unpick.objectives import Adversarial, Pass, Terms, stack, total
+from unpick.objectives import Adversarial, Paired, Pass, Terms, stack, total
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
 from unpick.training.parameters import Player
@@ -45,6 +45,11 @@ class Training:
             raise ValueError(
                 f"batch must be at most the {len(self.indices)} training observations "
                 f"of {dataset.name}, got {config.batch}"
+            )
+        if isinstance(config.objective, Paired) and not dataset.is_grid:
+            raise ValueError(
+                f"{config.objective.name} needs pairs, and {dataset.name} is no full grid of "
+                "discrete factors to draw them from"
             )
         if config.model.likelihood == "bernoulli":
             some = dataset.observe(self.indices[:256])
@@ -132,9 +137,20 @@ class Training:
     ) -> tuple[Float[Tensor, "s b ..."], Float[Tensor, "s b d"]]:
         """Each member's own observations and noise for this step."""
         size, latents = self.config.batch, self.config.model.latents
-        indices = self.streams.batch(batch, self.step, size, self.indices)
+        if isinstance(self.objective, Paired):
+            indices = self._pairs(batch, self.objective.pairs)
+        else:
+            indices = self.streams.batch(batch, self.step, size, self.indices)
         x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
         return x, self.streams.normal(noise, self.step, (size, latents))
+
+    def _pairs(self, batch: str, transition: PairConfig) -> Int[Tensor, "s b"]:
+        """Each member's own pairs, the first and the second of each side by side."""
+        first = self.streams.batch(batch, self.step, self.config.batch // 2, self.indices)
+        shape = (first.shape[1], transition.numbers(self.dataset))
+        uniform = self.streams.uniform(f"{batch}, partners", self.step, shape)
+        second = transition.partners(self.dataset, first.reshape(-1), uniform.flatten(0, 1))
+        return torch.stack([first, second.reshape(first.shape)], 2).flatten(1)
 
     def _forward(
         self, x: Float[Tensor, "s b ..."], noise: Float[Tensor, "s b d"]
