@@ -195,7 +195,7 @@ DROPPED_V = Entry(
     correction=Correction(
         r"For two latents $V = I$ is best only if $k_1 / k_2 \leq \sigma_2^2 / \sigma_1^2$. "
         "Where the data are spread more than the noise, correlated codes cost less.",
-        r"\frac{(k_1 + k_2)^2}{1/\sigma_1^2 + 1/\sigma_2^2} \quad if \quad "
+        r"\frac{(k_1 + k_2)^2}{1/\sigma_1^2 + 1/\sigma_2^2} \quad \mathrm{if} \quad "
         r"\frac{k_1}{k_2} > \frac{\sigma_2^2}{\sigma_1^2}",
         _two_latents,
         changes="claim",
