@@ -7,16 +7,7 @@ import torch
 from scipy.stats import bernoulli, poisson
 
 from unpick.models import linear_vae
-from unpick.theory.claims import (
-    allen_axes,
-    allen_beta,
-    allen_elbo,
-    allen_hessian,
-    allen_linear,
-    allen_pushforward,
-    allen_singular,
-    allen_slopes,
-)
+from unpick.theory import LEDGER
 from unpick.theory.claims.allen_beta import PARAMETER, scaled_likelihood
 from unpick.theory.claims.allen_elbo import KINKED, SMOOTH, expansion
 from unpick.theory.claims.allen_hessian import posterior_cost, searched_covariance
@@ -35,25 +26,13 @@ from unpick.theory.surfaces import (
     turned,
 )
 
-MODULES = (
-    allen_axes,
-    allen_beta,
-    allen_elbo,
-    allen_hessian,
-    allen_linear,
-    allen_pushforward,
-    allen_singular,
-    allen_slopes,
-)
-ENTRIES = {entry.id: entry for module in MODULES for entry in module.ENTRIES}
-
 
 def test_a_diagonal_hessian_in_the_wrong_order_is_no_maximum():
     """Theorem 4: eigenvalues -1, -2 and variances 1, 2."""
     values, variances = np.array([-1.0, -2.0]), np.array([1.0, 2.0])
     sums = {order: float(values[list(order)] @ variances) for order in permutations(range(2))}
     assert sums == {(0, 1): -5.0, (1, 0): -4.0}
-    assert ENTRIES["A-T4"].standing.diagonal(values, variances) == pytest.approx(values[::-1])
+    assert LEDGER["A-T4"].standing.diagonal(values, variances) == pytest.approx(values[::-1])
     assert float(values @ variances) < 0 < np.linalg.norm(values) * np.linalg.norm(variances)
 
 
@@ -71,7 +50,7 @@ def test_equal_variances_leave_the_axes_free():
 
 def test_best_variances_are_not_the_diagonal_of_the_best_covariance():
     hessian = -np.array([[3.0, 1.0], [1.0, 3.0]])
-    best = ENTRIES["A-E7"].printed
+    best = LEDGER["A-E7"].printed
     assert best.diagonal(hessian, 1.0) == pytest.approx([1 / 4, 1 / 4])
     assert np.diag(best.full(hessian, 1.0)) == pytest.approx([4 / 15, 4 / 15])
 
@@ -198,14 +177,14 @@ def test_a_tempered_bernoulli_has_another_variance():
 
 def test_a_black_image_fits_whatever_is_decoded_as_printed():
     """Appendix A.4: at x = 0 the printed likelihood is 0, the corrected one log(1 - s)."""
-    entry, s = ENTRIES["A-SA.4"], np.array([0.1, 0.5, 0.9])
+    entry, s = LEDGER["A-SA.4"], np.array([0.1, 0.5, 0.9])
     assert entry.printed(s) == pytest.approx(0)
     assert entry.standing(s) == pytest.approx(bernoulli.logpmf(0, s))
 
 
 def test_a_slope_of_one_costs_log_two():
     """Eq. 14 at beta = 1."""
-    entry = ENTRIES["A-E14"]
+    entry = LEDGER["A-E14"]
     assert entry.printed(1.0, 1.0) == pytest.approx(0.5)
     assert entry.standing(1.0, 1.0) == pytest.approx(np.log(2))
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unpick import theory
 from unpick.cli import main
 from unpick.data import DATASETS, load
 from unpick.objectives import BetaVAE
@@ -130,34 +129,6 @@ def test_a_study_prints_table_verdicts_and_the_command(capsys, tmp_path, monkeyp
     assert "in SE" in out
     assert "DtO falls and DS rises with the ratio." in out
     assert "again: unpick study thesis-3.4 --scale quick" in out
-
-
-def test_the_ledger_on_the_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(theory, "LEDGER", dict.fromkeys(["Z-L1", "B-P7", "A-SA.2"]))
-    monkeypatch.setenv("COLUMNS", "100")
-    code, out, _ = run(capsys, "theory")
-    assert code == 0
-    assert re.search(r"B-P7 +Nearest matrix with orthonormal columns +holds after correction", out)
-    assert re.search(r"A-SA.2 .* approximate: relative error ~ noise\^4.0", out)
-    assert "3 claims: 1 hold, 1 hold after correction, 1 hold approximately" in out
-    assert out.index("Z-L1") < out.index("Bhowal") < out.index("B-P7") < out.index("Allen")
-    code, out, _ = run(capsys, "theory", "b")
-    assert "B-P7" in out
-    assert "Z-L1" not in out
-
-
-def test_one_claim_on_the_terminal(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-    code, out, _ = run(capsys, "theory", "show", "b-p7")
-    entry = theory.LEDGER["B-P7"]
-    assert code == 0
-    for text in (entry.title, entry.source, "holds after correction", "fails", "passes"):
-        assert text in out
-    assert "M (M^T M)^(-1/2)" in out
-    code, out, _ = run(capsys, "theory", "show", "B-P7", "Z-L1", "--json")
-    first, second = json.loads(out)
-    assert first["corrected formula"] == entry.correction.formula
-    assert (second["id"], second["verdict"], second["correction"]) == ("Z-L1", "holds", None)
 
 
 def test_every_field_reaches_the_configuration(capsys, tmp_path):

@@ -238,7 +238,7 @@ def test_cosines_and_contrast_of_a_planted_angle(generator):
         assert ima_contrast(scaled).mean == pytest.approx(-math.log(math.sin(angle)), abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_contrast_is_the_gap_of_hadamards_inequality(seed, d):
     generator = torch.Generator().manual_seed(seed)

@@ -90,7 +90,7 @@ def on_budget(log_variance, total):
     return log_variance * brentq(lambda factor: spent(factor) - total, 0, 1e3, xtol=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(KINDS),

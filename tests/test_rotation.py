@@ -59,7 +59,7 @@ def curvature(matrix, v, i, j, step=1e-3):
     return (values[0] - 2 * values[1] + values[2]) / step**2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.sampled_from(KINDS))
 def test_columns_are_orthogonal_and_no_rotation_does_better(seed, kind):
     matrix = torch.from_numpy(decoder(np.random.default_rng(seed), kind))
@@ -149,7 +149,7 @@ def test_fifty_starts_reach_the_closed_form(descent, values):
         assert path.objective[0] > path.objective[-1] + 0.01
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(KINDS), st.sampled_from(DESCENTS))
 def test_descents_end_in_the_closed_form_for_any_decoder(seed, kind, descent):
     matrix = torch.from_numpy(decoder(np.random.default_rng(seed), kind))

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from pages import Page
 from unpick import studies, theory
 from unpick.cli.report import report
 from unpick.data import MNIST
@@ -88,34 +88,6 @@ def planted(root, scale="quick", seeds=3, study=STUDY, lacks_ds=("B",)):
             values["DS"] = np.full(seeds, 10.0 + k)
         outcomes.append(Outcome(cell, tuple(runs), values, study.departures(cell)))
     return Results(study, scale, tuple(outcomes))
-
-
-class Page(HTMLParser):
-    """Tables as lists of rows of texts, links, anchors, pictures."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.rows, self.links, self.ids, self.images, self.inside = [], [], [], [], False
-        self.feed(file.read_text())
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.ids += [given["id"]] if "id" in given else []
-        self.links += [given["href"]] if tag == "a" else []
-        self.images += [given["src"]] if tag == "img" else []
-        assert tag not in ("script", "link", "iframe")
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-            self.inside = True
-
-    def handle_endtag(self, tag):
-        self.inside = self.inside and tag not in ("td", "th")
-
-    def handle_data(self, data):
-        if self.inside:
-            self.rows[-1][-1] += data
 
 
 def printed(results, width=100):
@@ -390,16 +362,16 @@ def test_the_command_names_seeds_only_where_it_must(tmp_path):
     assert command(Results(STUDY, "paper")) == "unpick study toy --scale paper"
 
 
-def a_short_ledger(monkeypatch):
-    few = theory.ledger(["Z-L1", "B-P7"])
+def shorten_the_ledger(monkeypatch):
+    """The whole takes a quarter of a minute; its page has tests of its own."""
+    few = theory.ledger(["Z-L1"])
     monkeypatch.setattr(theory, "ledger", lambda tell: few)
-    monkeypatch.setattr(ledger_page, "DRAWINGS", ledger_page.DRAWINGS[-1:])
-    return few
+    monkeypatch.setattr(ledger_page, "DRAWINGS", ())
 
 
 def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    a_short_ledger(monkeypatch)
+    shorten_the_ledger(monkeypatch)
     tiny = replace(BASE, data=replace(BASE.data, points=2000), steps=2)
     small = replace(
         STUDY,
@@ -435,26 +407,12 @@ def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch
     monkeypatch.setattr(
         studies, "collect", lambda study, scale, root, tell: replace(found, scale=scale)
     )
-    few = a_short_ledger(monkeypatch)
+    shorten_the_ledger(monkeypatch)
     report(["--markdown", "markdown"])
     links = Page(Path("report/index.html")).links
     assert links == ["sum-quick.html", "toy-quick.html", "ledger.html"]
-    page = Page(Path("report/ledger.html"))
-    assert page.links[:3] == ["index.html", "#Z-L1", "#B-P7"]
-    assert ["B-P7", few[1].entry.title, "holds after correction"] in page.rows
-    text = Path("report/ledger.html").read_text()
-    assert text.count('id="B-P7"') == 1
-    assert text.count('<span class="display">') == 3  # two formulas and a correction
-    assert few[1].entry.mutation.text in text
-    for picture in page.images:
-        assert Path("report", picture).exists()
-    assert page.images == ["figures/ledger-spectrum.svg"]
-    markdown = Path("markdown/ledger.md").read_text()
-    for judgement in few:
-        assert f"```math\n{judgement.entry.formula}\n```" in markdown
-        assert f"## {judgement.entry.id}: {judgement.entry.title}" in markdown
-    first, second = json.loads(Path("markdown/ledger.json").read_text())
-    assert (first["id"], second["verdict"]) == ("Z-L1", "holds after correction")
+    assert Path("report/ledger.html").exists()
+    assert Path("markdown/ledger.md").exists()
 
 
 def test_the_verb_imports_nothing_heavy():

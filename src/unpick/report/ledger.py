@@ -4,15 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table as ScreenTable
 from rich.text import Text
 
 from unpick.report.formula import plain
 from unpick.report.page import Link, Marked, Note, Section, Table
-from unpick.report.terminal import COLOURS
+from unpick.report.terminal import COLOURS, show
 from unpick.theory import PAPERS, Evidence, Judgement, Word
 
 MARKS: dict[Word, str] = {
@@ -35,12 +33,19 @@ SEVERAL: dict[Word, str] = {
 def ledger_table(judgements: Sequence[Judgement]) -> Table:
     """A group a paper, a line a claim; ids lead to the section of their entry."""
     rows: list[tuple[str | Link | Marked, ...]] = []
-    for initial, paper in PAPERS.items():
-        lines = [_line(each) for each in judgements if each.entry.id.startswith(f"{initial}-")]
-        rows += [(paper, "", ""), *lines] if lines else []
+    for paper, some in by_paper(judgements).items():
+        rows += [(paper, "", ""), *map(_line, some)]
     return Table(
         _counted(judgements), ("claim", "what it says", "verdict"), tuple(rows), words=True
     )
+
+
+def by_paper(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
+    """In their order, under the name of their paper."""
+    papers: dict[str, list[Judgement]] = {}
+    for judgement in judgements:
+        papers.setdefault(PAPERS[judgement.entry.id[0]], []).append(judgement)
+    return papers
 
 
 def _line(judgement: Judgement) -> tuple[str | Link | Marked, ...]:
@@ -98,18 +103,7 @@ def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:
 
 def show_ledger(judgements: Sequence[Judgement], console: Console) -> None:
     """The table, coloured by verdict."""
-    table = ledger_table(judgements)
-    drawn = ScreenTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        drawn.add_column(column, no_wrap=column == "claim")
-    for claim, title, verdict in table.rows:
-        if isinstance(verdict, Marked):
-            told = Text(verdict.text, style=COLOURS[verdict.mark])
-            drawn.add_row(Text(str(claim)), Text(str(title)), told)
-        else:
-            drawn.add_row("", Text(str(claim), style="bold"), "")
-    console.print(drawn)
-    console.print(Text(table.caption))
+    show(ledger_table(judgements), console)
     console.print(Text("`unpick theory show ID` tells more about a claim.", style="dim"))
 
 

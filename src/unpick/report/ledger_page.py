@@ -7,6 +7,7 @@ from pathlib import Path
 
 from unpick.report.drawings import draw_all
 from unpick.report.ledger import (
+    by_paper,
     entry_notes,
     entry_sections,
     ledger_document,
@@ -15,7 +16,7 @@ from unpick.report.ledger import (
 from unpick.report.ledger_pictures import DRAWINGS
 from unpick.report.page import Link, Note, Section, write_page
 from unpick.runs.disk import write
-from unpick.theory import PAPERS, Judgement
+from unpick.theory import Judgement
 
 NAME = "ledger.html"
 TITLE = "The ledger: what the papers claim, checked"
@@ -39,10 +40,8 @@ def write_ledger(judgements: Sequence[Judgement], folder: Path) -> Path:
     """Write the page and its pictures; formulas are drawn, nothing is loaded from elsewhere."""
     pictures, problems = draw_all(DRAWINGS, judgements, folder, "ledger")
     sections = [Section("Pictures", notes=problems, pictures=pictures)]
-    for initial, paper in PAPERS.items():
-        of_paper = [each for each in judgements if each.entry.id.startswith(f"{initial}-")]
-        if of_paper:
-            sections += [Section(paper), *entry_sections(of_paper)]
+    for paper, some in by_paper(judgements).items():
+        sections += [Section(paper), *entry_sections(some)]
     return write_page(
         folder,
         TITLE,

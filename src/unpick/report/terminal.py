@@ -1,11 +1,13 @@
 """Tables on the terminal."""
 
+from typing import Literal
+
 from rich import box
 from rich.console import Console
 from rich.table import Table as ScreenTable
 from rich.text import Text
 
-from unpick.report.page import Table
+from unpick.report.page import Link, Marked, Table
 
 COLOURS = {"good": "green", "note": "yellow", "bad": "red"}  # of a note's mark
 
@@ -32,14 +34,21 @@ def screen(table: Table) -> ScreenTable:
         pad_edge=False,
     )
     for k, column in enumerate(table.columns):
-        last = k == len(table.columns) - 1  # it gives way where the terminal is narrow
-        drawn.add_column(Text(column), justify="right" if k else "left", no_wrap=not last)
+        # What gives way where the terminal is narrow: words, and else the last column.
+        wraps = k > 0 if table.words else k == len(table.columns) - 1
+        side: Literal["left", "right"] = "right" if k and not table.words else "left"
+        drawn.add_column(Text(column), justify=side, no_wrap=not wraps)
     grouped = any(not any(map(str, cells)) for _, *cells in table.rows)
     for row in table.rows:
-        name, *cells = map(str, row)
-        group = not any(cells)
-        inset = "  " if grouped and not group else ""
-        drawn.add_row(
-            Text(inset + name), *[Text(cell) for cell in cells], style="bold" if group else ""
-        )
+        name, *cells = row
+        if not any(map(str, cells)):
+            # Beside words the name of a group stands where there is room for it.
+            drawn.add_row(*[""] * table.words, Text(str(name)), style="bold")
+            continue
+        inset = "  " if grouped and not table.words else ""
+        drawn.add_row(Text(f"{inset}{name}"), *map(_cell, cells))
     return drawn
+
+
+def _cell(cell: str | Link | Marked) -> Text:
+    return Text(str(cell), style=COLOURS[cell.mark] if isinstance(cell, Marked) else "")
