@@ -177,6 +177,7 @@ def test_bad_arguments(call, message):
         call()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda drawing: drawing.name)
 def test_the_ledgers_pictures_are_drawn_small(drawing, tmp_path):
     with house_style():
