@@ -1,6 +1,6 @@
 """Pairs on a grid of factors, and the SlowVAE that learns from them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import erf, exp, log, pi, sqrt
 
 import pytest
@@ -8,7 +8,16 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
-from unpick.data import Dataset, Dense, Factor, LaplacePairs, SynthLin, UniformPairs, pairs
+from unpick.data import (
+    Dataset,
+    Dense,
+    Factor,
+    LaplacePairs,
+    SharePairs,
+    UniformPairs,
+    pairs,
+)
+from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, ModelConfig
 from unpick.models.posterior import Diagonal
 from unpick.objectives import BetaVAE, Paired, Pass, SlowVAE, stack, total
@@ -93,6 +102,32 @@ def test_uniform_pairs_draw_how_many_change():
     )
 
 
+def test_share_pairs_keep_the_factor_they_tell_and_draw_the_others():
+    transition, n = SharePairs(), 100_000
+    first = DATA.sample(n, torch.Generator().manual_seed(0))
+    uniform = torch.rand(n, transition.numbers(DATA), generator=torch.Generator().manual_seed(1))
+    before = DATA.positions(first)
+    after = DATA.positions(transition.partners(DATA, first, uniform))
+    shared = transition.shared(DATA, uniform)
+    assert torch.bincount(shared) / n == pytest.approx(torch.full((4,), 0.25), abs=0.01)
+    for k, size in enumerate(DATA.sizes):
+        kept, drawn = shared == k, shared != k
+        assert (before[kept] == after[kept])[:, k].all()
+        # Anew: every value as often as any other, whatever it was before.
+        both = torch.bincount(size * before[drawn, k] + after[drawn, k], minlength=size**2)
+        assert both / drawn.sum() == pytest.approx(torch.full((size**2,), size**-2.0), abs=0.01)
+
+
+def test_training_knows_what_each_pair_shares():
+    configs = [replace(CONFIG, objective=SlowVAE(pairs=SharePairs()), seed=s) for s in range(2)]
+    p = Training(configs, DATA)._draw("batch", "noise")
+    places = (p.x * 8).round().long()
+    same = torch.cat([places[:, 0::2] == places[:, 1::2], torch.ones(2, 8, 1).bool()], 2)
+    assert same.gather(2, p.shared[..., None]).all()
+    assert not same.all(2).any()
+    assert Training([CONFIG], DATA)._draw("batch", "noise").shared is None
+
+
 def test_what_pairs_cannot_be_drawn_from_is_told():
     numbers = torch.rand(1, 5)
     with pytest.raises(ValueError, match="must be at most the 4 factors of toy"):
@@ -124,12 +159,29 @@ def test_the_cross_entropy_is_the_integral(mean, deviation):
     assert float(laplace_cross_entropy(*tensors)) == pytest.approx(expected, rel=1e-7)
 
 
+@dataclass
+class Planted:
+    """A model with a posterior and an output of our choice."""
+
+    q: Diagonal
+    output: torch.Tensor
+    config = ModelConfig(likelihood="gaussian")
+
+    def encode(self, x):
+        return self.q
+
+    def decode(self, z):
+        return self.output
+
+    decode_mean = decode
+
+
 def a_pass(members=1, batch=6, latents=2):
     draw = torch.Generator().manual_seed(0)
     shape = (members, batch, latents)
     q = Diagonal(*(torch.randn(shape, generator=draw).double() for _ in range(2)))
     x, output = (torch.rand(members, batch, 4, generator=draw).double() for _ in range(2))
-    return Pass(x, q, q.mean, output, "gaussian", 0, 100)
+    return Pass(Planted(q, output), x, torch.zeros_like(q.mean), 0, 100)
 
 
 def test_the_transition_term_is_the_kl_by_monte_carlo():
@@ -179,21 +231,22 @@ def test_members_may_have_their_own_weights():
     several = [SlowVAE(1.0, 2.0, 3.0), SlowVAE(2.0, 5.0, 7.0)]
     together = total(stack(several)(p))
     for k, objective in enumerate(several):
-        q = Diagonal(p.q.mean[k : k + 1], p.q.log_var[k : k + 1])
-        alone = replace(p, x=p.x[k : k + 1], q=q, z=q.mean, output=p.output[k : k + 1])
+        one = slice(k, k + 1)
+        model = Planted(Diagonal(p.q.mean[one], p.q.log_var[one]), p.output[one])
+        alone = Pass(model, p.x[one], p.noise[one], 0, 100)
         assert float(together[k]) == pytest.approx(float(total(objective(alone))))
 
 
 def test_batches_hold_pairs_and_no_member_depends_on_another():
     configs = [replace(CONFIG, seed=s) for s in range(3)]
     together = Training(configs, DATA)
-    x, _ = together._draw("batch", "noise")
+    x = together._draw("batch", "noise").x
     places = (x * 8).round().long()
     first, second = places[:, 0::2], places[:, 1::2]
     assert (first[..., 0] == second[..., 0]).all()
     assert (first != second).any(2).all()
     alone = Training(configs[1:2], DATA)
-    assert torch.equal(alone._draw("batch", "noise")[0][0], x[1])
+    assert torch.equal(alone._draw("batch", "noise").x[0], x[1])
     together.advance(40)
     alone.advance(40)
     for a, b in zip(together.model.parameters(), alone.model.parameters(), strict=True):

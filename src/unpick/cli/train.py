@@ -13,7 +13,7 @@ Source = Literal["default", "thesis", "bhowal", "locatello"]
 
 def train(arguments: Arguments) -> None:
     """Train a model, or read it if it is trained already."""
-    from unpick.data import DATASETS
+    from unpick.data import DATASETS, twin
     from unpick.objectives import OBJECTIVES
     from unpick.runs import keep_memory, make
 
@@ -23,6 +23,7 @@ def train(arguments: Arguments) -> None:
             return
         fail("train: which data set? `unpick train synth-lin`, for example")
     config, options = train_options(arguments)
+    config = replace(config, data=twin(config.data, options.perturbed, options.noisy))
     keep_memory()
     configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
     runs = make(
@@ -55,6 +56,8 @@ class TrainOptions:
         network: Another kind of network than the preset's, with its own defaults.
         optimiser: Another optimiser than the preset's, with its own defaults.
         pairs: How the second of a pair is drawn, for objectives of pairs.
+        perturbed: Train on the perturbed twin of the data set in this folder.
+        noisy: Train on the noisy twin: every pixel off by a fixed number, at most this large.
         jobs: Worker processes; 0 is one a core.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
@@ -65,7 +68,9 @@ class TrainOptions:
     preset: Source = "default"
     network: Literal["preset", "mlp", "conv"] = "preset"
     optimiser: Literal["preset", "adam", "adagrad"] = "preset"
-    pairs: Literal["preset", "laplace", "uniform"] = "preset"
+    pairs: Literal["preset", "laplace", "uniform", "share"] = "preset"
+    perturbed: str = ""
+    noisy: float = 0.0
     jobs: int = 0
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
@@ -77,12 +82,22 @@ class TrainOptions:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
 
-def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
-    """The configuration that the arguments describe: a data set, perhaps an objective, fields."""
+def train_options(
+    arguments: Arguments, kind: type = TrainOptions, verb: str = "train"
+) -> tuple[Any, Any]:
+    """The configuration that the arguments describe: a data set, perhaps an objective, fields.
+
+    Args:
+        arguments: What follows the command.
+        kind: The command's own options, besides the fields of the configuration; `preset`,
+            `network` and `optimiser` are among them.
+        verb: The command.
+    """
     from unpick.data import DATASETS, PAIRS
     from unpick.models import MLP, Conv
     from unpick.objectives import OBJECTIVES, Paired
     from unpick.training import Adagrad, Adam, RunConfig, preset
+    from unpick.training.presets import with_objective
 
     data, rest = arguments[0], arguments[1:]
     pick(DATASETS, data, "data set")
@@ -92,10 +107,9 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
     if rest and not rest[0].startswith("-"):
         objective = pick(OBJECTIVES, rest.pop(0), "objective")
         if objective is not type(config.objective):
-            posterior = replace(config.model, posterior=objective.posteriors[0])
-            config = replace(config, objective=objective(), model=posterior)
+            config = with_objective(config, objective())
     if late := [word for word in rest if word in OBJECTIVES]:
-        fail(f"the objective comes before the options: unpick train {data} {late[0]} ...")
+        fail(f"the objective comes before the options: unpick {verb} {data} {late[0]} ...")
     kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
     if network := kinds.get(value_of("--network", rest, "preset")):
         config = replace(config, model=replace(config.model, network=network()))
@@ -103,10 +117,10 @@ def train_options(arguments: Arguments) -> tuple[Any, TrainOptions]:
         config = replace(config, optimiser=optimiser())
     if chosen := PAIRS.get(value_of("--pairs", rest, "preset")):
         if not isinstance(config.objective, Paired):
-            fail(f"{config.objective.name} knows no pairs; slow-vae does")
+            fail(f"{config.objective.name} knows no pairs; slow-vae and pcl do")
         config = replace(config, objective=replace(config.objective, pairs=chosen()))
-    whole = make_dataclass("Train", [("command", TrainOptions), ("run", RunConfig)])
-    parsed = parse(whole, rest, f"unpick train {data}", default=whole(TrainOptions(), config))
+    whole = make_dataclass("Whole", [("command", kind), ("run", RunConfig)])
+    parsed = parse(whole, rest, f"unpick {verb} {data}", default=whole(kind(), config))
     return parsed.run, parsed.command
 
 
@@ -121,4 +135,5 @@ configuration; the same command again reads it, and goes on with it if it was in
 
   unpick train synth-lin --seeds 10
   unpick train synth-lin beta-vae --posterior full --beta 0.01 --learning-rate 0.01 --steps 5000
-  unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6"""
+  unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6
+  unpick train sprites --size 32 --noisy 0.1"""

@@ -1,10 +1,8 @@
 """Data sets: observations with the generative factors behind them."""
 
-from typing import get_args
+from pathlib import Path
 
-from unpick.data.bent import Bent
-from unpick.data.cars3d import Cars3D
-from unpick.data.celeba import CelebA
+from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import (
     DataDamaged,
     DataMissing,
@@ -15,17 +13,15 @@ from unpick.data.dataset import (
     Split,
     split,
 )
-from unpick.data.dsprites import DSprites
-from unpick.data.faces import Faces
-from unpick.data.heads import Heads
-from unpick.data.idx import MNIST, FashionMNIST
-from unpick.data.mpi3d import MPI3D
-from unpick.data.shapes3d import Shapes3D
-from unpick.data.shapes3d_file import Shapes3DFile
-from unpick.data.smallnorb import SmallNORB
-from unpick.data.sprites import Sprites
-from unpick.data.synthetic import Circles, LinearGaussian, SynthLin, SynthNonlin
-from unpick.data.transitions import PAIRS, LaplacePairs, PairConfig, UniformPairs, pairs
+from unpick.data.transitions import (
+    PAIRS,
+    LaplacePairs,
+    PairConfig,
+    SharePairs,
+    UniformPairs,
+    pairs,
+)
+from unpick.data.twins import Noisy, Perturbed, twin
 from unpick.names import pick
 
 __all__ = [
@@ -38,34 +34,36 @@ __all__ = [
     "Dense",
     "Factor",
     "LaplacePairs",
+    "Noisy",
+    "Original",
     "Packed",
     "PairConfig",
+    "Perturbed",
+    "SharePairs",
     "Split",
     "UniformPairs",
     "load",
     "pairs",
     "split",
+    "twin",
 ]
 
-# Every data set is a frozen dataclass: its fields are the options, `load()` makes the data.
-Embedded = SynthLin | SynthNonlin | Bent | Circles | LinearGaussian | Sprites | Shapes3D | Heads
-FromFiles = (
-    DSprites | Shapes3DFile | MPI3D | MNIST | FashionMNIST | CelebA | Faces | SmallNORB | Cars3D
-)
-DataConfig = Embedded | FromFiles
-
-DATASETS = {config.name: config for config in get_args(DataConfig)}
+DataConfig = Original | Noisy | Perturbed
 
 
-def load(name: str, **options: object) -> Dataset:
+def load(
+    name: str, *, perturbed: str | Path = "", noisy: float = 0.0, **options: object
+) -> Dataset:
     """The data set of that name.
 
     Args:
         name: One of `DATASETS`.
+        perturbed: The folder of a perturbed twin, to be read in place of the original.
+        noisy: Or its noisy twin: every pixel is off by a fixed number, uniform within +- this.
         options: Fields of its dataclass, such as `ratio` of `synth-lin`.
 
     Example:
         >>> load("synth-lin", ratio=1.5, points=1000).shape
         (3,)
     """
-    return pick(DATASETS, name, "data set")(**options).load()
+    return twin(pick(DATASETS, name, "data set")(**options), perturbed, noisy).load()

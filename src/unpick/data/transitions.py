@@ -93,7 +93,35 @@ class UniformPairs:
         return dataset.index_of(torch.where(changes, other, old))
 
 
-PairConfig = LaplacePairs | UniformPairs
+@dataclass(frozen=True)
+class SharePairs:
+    """One factor keeps its value, all others are drawn anew (Shu et al. 2020).
+
+    Which one is drawn too, uniformly, and the learner is told: `shared`. The others may come out
+    as they were, by chance.
+    """
+
+    name: ClassVar[str] = "share"
+
+    def numbers(self, dataset: Dataset) -> int:
+        """How many uniform numbers a pair takes."""
+        return len(dataset.sizes) + 1
+
+    def shared(self, dataset: Dataset, uniform: Float[Tensor, "n m"]) -> Int[Tensor, "n"]:
+        """The factor that each pair is known to share."""
+        return (uniform[:, 0] * len(dataset.sizes)).long()
+
+    def partners(
+        self, dataset: Dataset, indices: Int[Tensor, "n"], uniform: Float[Tensor, "n m"]
+    ) -> Int[Tensor, "n"]:
+        """The other observation of each pair."""
+        sizes = torch.tensor(dataset.sizes)
+        new = (uniform[:, 1:] * sizes).long()
+        same = self.shared(dataset, uniform)[:, None] == torch.arange(len(sizes))
+        return dataset.index_of(torch.where(same, dataset.positions(indices), new))
+
+
+PairConfig = LaplacePairs | UniformPairs | SharePairs
 
 PAIRS = {config.name: config for config in get_args(PairConfig)}
 

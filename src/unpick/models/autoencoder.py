@@ -35,11 +35,18 @@ class Autoencoder(nn.Module):
         config: Latents, posterior, likelihood and networks.
         shape: Of one observation.
         seeds: One a member; a member's first weights depend on its own seed only.
+        decodes: Whether there is a decoder; some objectives train an encoder alone.
     """
 
-    def __init__(self, config: ModelConfig, shape: tuple[int, ...], seeds: Sequence[int]) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        shape: tuple[int, ...],
+        seeds: Sequence[int],
+        decodes: bool = True,
+    ) -> None:
         super().__init__()
-        self.config, self.shape = config, tuple(shape)
+        self.config, self.shape, self.decodes = config, tuple(shape), decodes
         # Apart from the small seeds that data sets are drawn with.
         generators = [torch.Generator().manual_seed(10**6 + seed) for seed in seeds]
         outputs = posteriors.n_parameters(config.posterior, config.latents)
@@ -48,13 +55,15 @@ class Autoencoder(nn.Module):
                 size = torch.Size(shape).numel()
                 into, out_of = (size, *net.encoder, outputs), (config.latents, *net.decoder, size)
                 self.encoder: nn.Module = Dense(into, net.encoder_activation, generators)
-                self.decoder: nn.Module = Dense(out_of, net.decoder_activation, generators)
+                if decodes:
+                    self.decoder: nn.Module = Dense(out_of, net.decoder_activation, generators)
             case Conv() as net:
                 if len(shape) != 3 or shape[1] != shape[2]:
                     raise ValueError(f"network: Conv needs square images, got shape {shape}")
                 image = (shape[0], shape[1], shape[2])
                 self.encoder = ConvEncoder(net, image, outputs, generators)
-                self.decoder = ConvDecoder(net, image, config.latents, generators)
+                if decodes:
+                    self.decoder = ConvDecoder(net, image, config.latents, generators)
 
     @property
     def members(self) -> int:
@@ -65,7 +74,7 @@ class Autoencoder(nn.Module):
         """One of them, as an ensemble of one that shares its weights."""
         if not 0 <= s < self.members:
             raise IndexError(f"member must lie in 0..{self.members - 1}, got {s}")
-        alone = Autoencoder(self.config, self.shape, [0])
+        alone = Autoencoder(self.config, self.shape, [0], self.decodes)
         weights = {name: tensor[s : s + 1] for name, tensor in self.state_dict().items()}
         alone.load_state_dict(weights, assign=True)
         return alone.train(self.training)
@@ -78,6 +87,8 @@ class Autoencoder(nn.Module):
 
     def decode(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
         """The decoder's output: the mean observation, or for `bernoulli` its logits."""
+        if not self.decodes:
+            raise ValueError("this model has no decoder: its objective trains an encoder alone")
         return self.decoder(z).reshape(*z.shape[:2], *self.shape)
 
     def decode_mean(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:

@@ -2,33 +2,48 @@
 
 from typing import get_args
 
+from unpick.objectives.contrastive import PCL
 from unpick.objectives.dip import DIPVAE
 from unpick.objectives.factor import FactorVAE
 from unpick.objectives.slow import SlowVAE
 from unpick.objectives.tcvae import BetaTCVAE
-from unpick.objectives.terms import Adversarial, Paired, Pass, Term, Terms, stack, total
+from unpick.objectives.terms import (
+    Adversarial,
+    Judged,
+    Paired,
+    Pass,
+    Term,
+    Terms,
+    stack,
+    total,
+)
 from unpick.objectives.vae import AE, AnnealedVAE, BetaVAE
+from unpick.objectives.weak_gan import WeakGAN
 
 __all__ = [
     "AE",
     "DIPVAE",
     "OBJECTIVES",
+    "PCL",
     "Adversarial",
     "AnnealedVAE",
     "BetaTCVAE",
     "BetaVAE",
     "FactorVAE",
+    "Judged",
     "ObjectiveConfig",
     "Paired",
     "Pass",
     "SlowVAE",
     "Term",
     "Terms",
+    "WeakGAN",
     "stack",
     "total",
 ]
 
 # An objective is a frozen dataclass, its own configuration, that maps a Pass to Terms.
-ObjectiveConfig = AE | BetaVAE | BetaTCVAE | FactorVAE | DIPVAE | AnnealedVAE | SlowVAE
+Variational = BetaVAE | BetaTCVAE | FactorVAE | DIPVAE | AnnealedVAE | SlowVAE
+ObjectiveConfig = AE | Variational | PCL | WeakGAN
 
 OBJECTIVES = {objective.name: objective for objective in get_args(ObjectiveConfig)}

@@ -24,12 +24,14 @@ class DIPVAE:
 
     name: ClassVar[str] = "dip-vae"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
+    decodes: ClassVar[bool] = True
     kind: Literal["I", "II"] = "I"  # covariance of the means, or of q(z)
     lambda_od: float = 10.0  # weight of the off-diagonal
     lambda_d: float = 100.0  # weight of the diagonal
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, KL and the two penalties, which belong to the batch as a whole."""
+        distortion = p.distortion()
         assert isinstance(p.q, Diagonal)
         cov = covariance(p.q.mean)
         if self.kind == "II":
@@ -37,7 +39,7 @@ class DIPVAE:
         diagonal = cov.diagonal(dim1=1, dim2=2)
         off = cov - torch.diag_embed(diagonal)
         return {
-            "distortion": Term(p.distortion()),
+            "distortion": Term(distortion),
             "kl": Term(p.q.kl()),
             "off_diagonal": Term(off.square().sum((1, 2))[:, None], self.lambda_od),
             "diagonal": Term((diagonal - 1).square().sum(1)[:, None], self.lambda_d),

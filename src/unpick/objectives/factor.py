@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from unpick.models.autoencoder import ModelConfig
 from unpick.models.networks import Dense
 from unpick.models.posterior import Diagonal, Family
 from unpick.objectives.terms import Pass, Term, Terms
@@ -26,6 +27,7 @@ class FactorVAE:
 
     name: ClassVar[str] = "factor-vae"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
+    decodes: ClassVar[bool] = True
     gamma: float = 35.0  # weight of the total correlation
     critic_layers: int = 6  # hidden
     critic_width: int = 1000
@@ -46,9 +48,15 @@ class FactorVAE:
             "total_correlation": Term(p.critic(p.z)[..., 0], self.gamma),
         }
 
-    def make_critic(self, latents: int, generators: Sequence[torch.Generator]) -> nn.Module:
+    def make_critic(
+        self,
+        model: ModelConfig,
+        shape: tuple[int, ...],
+        factors: int,
+        generators: Sequence[torch.Generator],
+    ) -> nn.Module:
         """Six hidden layers of a thousand, leaky ReLU with slope 0.2 (appendix A)."""
-        widths = (latents, *[self.critic_width] * self.critic_layers, 1)
+        widths = (model.latents, *[self.critic_width] * self.critic_layers, 1)
         return Dense(widths, "leaky_relu", generators)
 
     def critic_optimiser(self) -> tuple[float, float, float]:
@@ -56,12 +64,10 @@ class FactorVAE:
         return self.critic_learning_rate, 0.5, 0.9
 
     def critic_loss(
-        self,
-        critic: nn.Module,
-        z: Float[Tensor, "s b d"],
-        other: Float[Tensor, "s b d"],
-        shuffle: Float[Tensor, "s b d"],
+        self, critic: nn.Module, first: Pass, other: Pass, keys: Float[Tensor, "s b d"]
     ) -> Float[Tensor, "s b"]:
-        """Cross-entropy of telling z from `other` with each latent shuffled over the batch."""
-        shuffled = other.gather(1, shuffle.argsort(1))
-        return 0.5 * (softplus(-critic(z)) + softplus(critic(shuffled)))[..., 0]
+        """Cross-entropy of telling samples from those with each latent shuffled on its own."""
+        with torch.no_grad():
+            shuffled = other.z.gather(1, keys.argsort(1))
+        real, torn = critic(first.z.detach()), critic(shuffled)
+        return 0.5 * (softplus(-real) + softplus(torn))[..., 0]

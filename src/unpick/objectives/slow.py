@@ -31,6 +31,7 @@ class SlowVAE:
 
     name: ClassVar[str] = "slow-vae"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
+    decodes: ClassVar[bool] = True
     beta: float = 1.0  # weight of the KL to the prior
     gamma: float = 10.0  # weight of the KL to the transition
     sparsity: float = 6.0  # lambda, rate of the Laplace prior
@@ -39,6 +40,7 @@ class SlowVAE:
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, KL to the prior and to the transition."""
+        distortion = p.distortion()
         assert isinstance(p.q, Diagonal)
         other = p.q.mean.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)
         variance = p.q.variance
@@ -48,7 +50,7 @@ class SlowVAE:
         spent = laplace_cross_entropy(p.q.mean - other, variance, rate)
         entropy = 0.5 * (p.q.log_var + log(2 * pi * e))
         return {
-            "distortion": Term(p.distortion()),
+            "distortion": Term(distortion),
             "kl": Term(p.q.kl_per_latent(), self.beta / 2),
             "transition": Term((2 if self.released else 1) * spent - entropy, self.gamma / 2),
         }

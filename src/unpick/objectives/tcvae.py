@@ -26,6 +26,7 @@ class BetaTCVAE:
 
     name: ClassVar[str] = "beta-tcvae"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal",)
+    decodes: ClassVar[bool] = True
     beta: float = 6.0  # weight of the total correlation
     alpha: float = 1.0  # weight of the mutual information
     gamma: float = 1.0  # weight of the dimension-wise KL
@@ -33,11 +34,12 @@ class BetaTCVAE:
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, mutual information, total correlation, dimension-wise KL."""
+        distortion = p.distortion()
         assert isinstance(p.q, Diagonal)
         log_qz, log_qzj = aggregate_log_density(p.q, p.z, p.n_data, self.estimator)
         log_pzj = -0.5 * (p.z.square() + LOG_2PI)
         return {
-            "distortion": Term(p.distortion()),
+            "distortion": Term(distortion),
             "mutual_information": Term(p.q.log_prob(p.z) - log_qz, self.alpha),
             "total_correlation": Term(log_qz - log_qzj.sum(-1), self.beta),
             "dimension_kl": Term((log_qzj - log_pzj).sum(-1), self.gamma),

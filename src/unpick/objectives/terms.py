@@ -4,34 +4,67 @@ import copy
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from unpick.data.transitions import PairConfig
-from unpick.models.likelihood import Likelihood, distortion
+from unpick.models.autoencoder import ModelConfig
+from unpick.models.likelihood import distortion
 from unpick.models.posterior import Posterior
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What an objective asks of S models; see `Autoencoder`."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """Latents, posterior, likelihood and networks."""
+
+    def encode(self, x: Float[Tensor, "s b ..."]) -> Posterior:
+        """q(z|x) for each member's own batch."""
+
+    def decode(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
+        """The decoder's output."""
+
+    def decode_mean(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
+        """The expected observation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What one batch looks like on its way through S models."""
+    """One batch on its way through S models, as far as an objective asks for it."""
 
+    model: Model
     x: Float[Tensor, "s b ..."]
-    q: Posterior
-    z: Float[Tensor, "s b d"]  # one sample of q an observation
-    output: Float[Tensor, "s b ..."]
-    likelihood: Likelihood
+    noise: Float[Tensor, "s b d"]
     step: int
     n_data: int  # observations in the training part
     critic: nn.Module | None = None
+    shared: Int[Tensor, "s p"] | None = None  # the factor that each pair is known to share
+
+    @cached_property
+    def q(self) -> Posterior:
+        """The posterior of each observation."""
+        return self.model.encode(self.x)
+
+    @cached_property
+    def z(self) -> Float[Tensor, "s b d"]:
+        """One sample of it."""
+        return self.q.sample(self.noise)
+
+    @cached_property
+    def output(self) -> Float[Tensor, "s b ..."]:
+        """What the decoder makes of the sample."""
+        return self.model.decode(self.z)
 
     def distortion(self) -> Float[Tensor, "s b ..."]:
         """What reconstruction costs, pixel by pixel."""
-        return distortion(self.likelihood, self.x, self.output)
+        return distortion(self.model.config.likelihood, self.x, self.output)
 
 
 class Term(NamedTuple):
@@ -53,23 +86,37 @@ Terms = dict[str, Term]
 
 
 @runtime_checkable
-class Adversarial(Protocol):
-    """An objective with a second player."""
+class Judged(Protocol):
+    """An objective with a network beside the model, its critic: `Pass.critic`.
 
-    def make_critic(self, latents: int, generators: Sequence[torch.Generator]) -> nn.Module:
-        """The second player's network."""
+    It descends the objective together with the model, or a loss of its own: see `Adversarial`.
+    """
+
+    def make_critic(
+        self,
+        model: ModelConfig,
+        shape: tuple[int, ...],
+        factors: int,
+        generators: Sequence[torch.Generator],
+    ) -> nn.Module:
+        """The network, for this model and data with so many factors."""
 
     def critic_optimiser(self) -> tuple[float, float, float]:
         """Learning rate, beta1 and beta2 of its Adam."""
 
+
+@runtime_checkable
+class Adversarial(Protocol):
+    """An objective whose critic has another aim than the model, and steps after it."""
+
     def critic_loss(
-        self,
-        critic: nn.Module,
-        z: Float[Tensor, "s b d"],
-        other: Float[Tensor, "s b d"],
-        shuffle: Float[Tensor, "s b d"],
-    ) -> Float[Tensor, "s b"]:
-        """What the critic minimises, from two independent batches of latents and random keys."""
+        self, critic: nn.Module, first: Pass, other: Pass, keys: Float[Tensor, "s b d"]
+    ) -> Float[Tensor, "s n"]:
+        """What the critic minimises.
+
+        `first` is the pass that the model has just stepped from, `other` one of an independent
+        batch; `keys` are uniform numbers.
+        """
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ class AE:
 
     name: ClassVar[str] = "ae"
     posteriors: ClassVar[tuple[Family, ...]] = ("delta",)
+    decodes: ClassVar[bool] = True
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion only."""
@@ -30,13 +31,15 @@ class BetaVAE:
 
     name: ClassVar[str] = "beta-vae"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
+    decodes: ClassVar[bool] = True
     beta: float = 1.0  # weight of the KL
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion and KL."""
+        distortion = p.distortion()
         assert not isinstance(p.q, Delta)
         kl = p.q.kl_per_latent() if isinstance(p.q, Diagonal) else p.q.kl()
-        return {"distortion": Term(p.distortion()), "kl": Term(kl, self.beta)}
+        return {"distortion": Term(distortion), "kl": Term(kl, self.beta)}
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class AnnealedVAE:
 
     name: ClassVar[str] = "annealed-vae"
     posteriors: ClassVar[tuple[Family, ...]] = ("diagonal", "full")
+    decodes: ClassVar[bool] = True
     gamma: float = 1000.0  # weight of the distance from the capacity
     capacity: float = 25.0  # C_max in nats
     anneal_steps: int = 100_000  # T
@@ -60,11 +64,12 @@ class AnnealedVAE:
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion and the distance of the KL from the present capacity."""
+        distortion = p.distortion()
         assert not isinstance(p.q, Delta)
         capacity = self.capacity * min(1.0, p.step / self.anneal_steps)
         kl = p.q.kl().mean(1)
         return {
-            "distortion": Term(p.distortion()),
+            "distortion": Term(distortion),
             "capacity_gap": Term((kl - capacity).abs()[:, None], self.gamma),
             "kl": Term(kl.detach()[:, None], 0.0),
         }

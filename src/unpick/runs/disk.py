@@ -82,10 +82,14 @@ class Run:
 
 def load_together(runs: Sequence[Run]) -> Autoencoder:
     """The trained models of several runs of one architecture, as one ensemble."""
-    shape, config = tuple(runs[0].results["shape"]), runs[0].config.model
-    if any(run.config.model != config or tuple(run.results["shape"]) != shape for run in runs):
+    built = {
+        (run.config.model, tuple(run.results["shape"]), run.config.objective.decodes)
+        for run in runs
+    }
+    if len(built) > 1:
         raise ValueError("runs of different architectures cannot be loaded as one ensemble")
-    model = Autoencoder(config, shape, [run.config.seed for run in runs])
+    config, shape, decodes = built.pop()
+    model = Autoencoder(config, shape, [run.config.seed for run in runs], decodes)
     members = [safetensors.torch.load_file(run.path / "weights.safetensors") for run in runs]
     model.load_state_dict({name: torch.stack([m[name] for m in members]) for name in members[0]})
     return model.eval()

@@ -63,7 +63,7 @@ def make(
     datasets = {data: data.load() for data in {config.data for config in missing}}
     shapes = {data: dataset.shape for data, dataset in datasets.items()}
     groups = plan(missing, shapes, jobs)
-    todo = sum(work(group, n_weights(group[0].model, shapes[group[0].data])) for group in groups)
+    todo = sum(work(group, n_weights(group[0], shapes[group[0].data])) for group in groups)
     with Bars(progress, todo if len(groups) > 1 else None) as bars:
         if min(jobs, len(groups)) > 1:
             with Workers(min(jobs, len(groups))) as workers:
@@ -93,18 +93,22 @@ def plan(
         share = min(MOST_TOGETHER, -(-len(members) // jobs)) if small else 1
         groups += [members[k : k + share] for k in range(0, len(members), share)]
     # The longest first, so that all workers end alike.
-    return sorted(groups, key=lambda g: -work(g, n_weights(g[0].model, shapes[g[0].data])))
+    return sorted(groups, key=lambda g: -work(g, n_weights(g[0], shapes[g[0].data])))
 
 
 def trains_together(config: RunConfig, shape: tuple[int, ...]) -> bool:
     """Whether members of this size are faster as an ensemble than one by one."""
-    return isinstance(config.model.network, MLP) and n_weights(config.model, shape) <= SMALL
+    return isinstance(config.model.network, MLP) and n_weights(config, shape) <= SMALL
+
+
+def n_weights(config: RunConfig, shape: tuple[int, ...]) -> int:
+    """How many weights the model of one member has."""
+    return _n_weights(config.model, shape, config.objective.decodes)
 
 
 @cache
-def n_weights(model: ModelConfig, shape: tuple[int, ...]) -> int:
-    """How many weights one member has."""
-    return sum(p.numel() for p in Autoencoder(model, shape, [0]).parameters())
+def _n_weights(model: ModelConfig, shape: tuple[int, ...], decodes: bool) -> int:
+    return sum(p.numel() for p in Autoencoder(model, shape, [0], decodes).parameters())
 
 
 def train_group(

@@ -93,9 +93,7 @@ class RunConfig:
 
     def identity(self) -> str:
         """Twelve hexadecimal digits that name this run; where its data lie does not matter."""
-        document = to_json(self)
-        document["data"].pop("path", None)
-        return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
+        return identity(self)
 
     def family(self) -> str:
         """Equal for runs that can train together.
@@ -109,6 +107,19 @@ class RunConfig:
             if hints.get(name) is float:
                 document["objective"][name] = 0
         return json.dumps(document, sort_keys=True)
+
+
+def identity(config: Any) -> str:  # noqa: ANN401
+    """Twelve hexadecimal digits of a configuration; where on disk its data lie does not matter."""
+    document = placeless(to_json(config))
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def placeless(document: Any) -> Any:  # noqa: ANN401
+    """The same JSON without the fields named `path`."""
+    if not isinstance(document, dict):
+        return document
+    return {name: placeless(value) for name, value in document.items() if name != "path"}
 
 
 def dumps(config: RunConfig) -> str:

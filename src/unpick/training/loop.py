@@ -3,16 +3,17 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from unpick.data import Dataset, PairConfig, split
+from unpick.data import Dataset, PairConfig, SharePairs, split
 from unpick.models import Autoencoder
 from unpick.models.posterior import Delta, Diagonal
-from unpick.objectives import Adversarial, Paired, Pass, Terms, stack, total
+from unpick.objectives import Adversarial, Judged, Paired, Pass, stack, total
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
 from unpick.training.parameters import Player
@@ -58,20 +59,19 @@ class Training:
         seeds = [c.seed for c in configs]
         self.streams = Streams(seeds)
         self.objective = stack([c.objective for c in configs])
-        self.model = Autoencoder(config.model, dataset.shape, seeds)
+        self.model = Autoencoder(
+            config.model, dataset.shape, seeds, decodes=config.objective.decodes
+        )
+        self.modules: dict[str, nn.Module] = {"model": self.model}
         self.players = {"model": Player(self.model, [c.optimiser for c in configs])}
-        self.critic = None
-        if isinstance(self.objective, Adversarial):
+        if isinstance(self.objective, Judged):
             generators = [generator(seed, "critic") for seed in seeds]
-            self.critic = self.objective.make_critic(config.model.latents, generators)
-            self.players["critic"] = Player(
-                self.critic,
-                [
-                    Adam(*c.objective.critic_optimiser())
-                    for c in configs
-                    if isinstance(c.objective, Adversarial)
-                ],
+            critic = self.objective.make_critic(
+                config.model, dataset.shape, len(dataset.factors), generators
             )
+            own = [c.objective for c in configs if isinstance(c.objective, Judged)]
+            self.modules["critic"] = critic
+            self.players["critic"] = Player(critic, [Adam(*o.critic_optimiser()) for o in own])
         self.step = 0
         self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
 
@@ -105,61 +105,61 @@ class Training:
         }
 
     def _step(self) -> dict[str, Float[Tensor, "s"]]:
-        x, noise = self._draw("batch", "noise")
+        p = self._draw("batch", "noise")
         gradients: Sequence[Tensor]
+        players = ["model"] if isinstance(self.objective, Adversarial) else list(self.players)
         if explicit.applies(self.config.model, self.objective):
-            values, gradients = explicit.descent(self.model, self.objective, x, noise)
+            values, gradients = explicit.descent(self.model, self.objective, p.x, p.noise)
         else:
-            z, terms = self._forward(x, noise)
+            terms = self.objective(p)
             values = {"loss": total(terms)} | {k: term.reduced() for k, term in terms.items()}
-            gradients = torch.autograd.grad(values["loss"].sum(), list(self.model.parameters()))
+            gradients = self._gradients(values["loss"], players)
             values = {name: value.detach() for name, value in values.items()}
         if not values["loss"].sum().isfinite():
             self._freeze((~values["loss"].isfinite()).nonzero()[:, 0].tolist())
-        self.players["model"].descend(gradients, self.step + 1)
-        if self.critic is not None:
-            self._step_critic(z.detach())
+        self._descend(gradients, players)
+        if isinstance(self.objective, Adversarial):
+            other = self._draw("other batch", "other noise")
+            keys = self.streams.uniform("shuffle", self.step, tuple(p.noise.shape[1:]))
+            loss = self.objective.critic_loss(self.modules["critic"], p, other, keys).mean(1)
+            self._descend(self._gradients(loss, ["critic"]), ["critic"])
         return values
 
-    def _step_critic(self, z: Float[Tensor, "s b d"]) -> None:
-        assert self.critic is not None
-        assert isinstance(self.objective, Adversarial)
-        x, noise = self._draw("other batch", "other noise")
-        with torch.no_grad():
-            other = self.model.encode(x).sample(noise)
-        shuffle = self.streams.uniform("shuffle", self.step, tuple(z.shape[1:]))
-        loss = self.objective.critic_loss(self.critic, z, other, shuffle).mean(1)
-        gradients = torch.autograd.grad(loss.sum(), list(self.critic.parameters()))
-        self.players["critic"].descend(gradients, self.step + 1)
+    def _gradients(self, loss: Float[Tensor, "s"], players: Sequence[str]) -> Sequence[Tensor]:
+        """Of all weights of these players, one after the other."""
+        weights = [w for name in players for w in self.modules[name].parameters()]
+        return torch.autograd.grad(loss.sum(), weights)
 
-    def _draw(
-        self, batch: str, noise: str
-    ) -> tuple[Float[Tensor, "s b ..."], Float[Tensor, "s b d"]]:
+    def _descend(self, gradients: Sequence[Tensor], players: Sequence[str]) -> None:
+        """Each player its own way down."""
+        rest = iter(gradients)
+        for player in (self.players[name] for name in players):
+            player.descend(islice(rest, len(player.values)), self.step + 1)
+
+    def _draw(self, batch: str, noise: str) -> Pass:
         """Each member's own observations and noise for this step."""
-        size, latents = self.config.batch, self.config.model.latents
+        size, latents, shared = self.config.batch, self.config.model.latents, None
         if isinstance(self.objective, Paired):
-            indices = self._pairs(batch, self.objective.pairs)
+            indices, shared = self._pairs(batch, self.objective.pairs)
         else:
             indices = self.streams.batch(batch, self.step, size, self.indices)
         x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
-        return x, self.streams.normal(noise, self.step, (size, latents))
+        normal = self.streams.normal(noise, self.step, (size, latents))
+        critic = self.modules.get("critic")
+        return Pass(self.model, x, normal, self.step, len(self.indices), critic, shared)
 
-    def _pairs(self, batch: str, transition: PairConfig) -> Int[Tensor, "s b"]:
-        """Each member's own pairs, the first and the second of each side by side."""
+    def _pairs(
+        self, batch: str, transition: PairConfig
+    ) -> tuple[Int[Tensor, "s b"], Int[Tensor, "s p"] | None]:
+        """Each member's own pairs, two side by side, and the factor each is known to share."""
         first = self.streams.batch(batch, self.step, self.config.batch // 2, self.indices)
         shape = (first.shape[1], transition.numbers(self.dataset))
         uniform = self.streams.uniform(f"{batch}, partners", self.step, shape)
         second = transition.partners(self.dataset, first.reshape(-1), uniform.flatten(0, 1))
-        return torch.stack([first, second.reshape(first.shape)], 2).flatten(1)
-
-    def _forward(
-        self, x: Float[Tensor, "s b ..."], noise: Float[Tensor, "s b d"]
-    ) -> tuple[Float[Tensor, "s b d"], Terms]:
-        q = self.model.encode(x)
-        z = q.sample(noise)
-        output, likelihood = self.model.decode(z), self.config.model.likelihood
-        p = Pass(x, q, z, output, likelihood, self.step, len(self.indices), self.critic)
-        return z, self.objective(p)
+        indices = torch.stack([first, second.reshape(first.shape)], 2).flatten(1)
+        if not isinstance(transition, SharePairs):
+            return indices, None
+        return indices, transition.shared(self.dataset, uniform.flatten(0, 1)).view(first.shape)
 
     def _freeze(self, members: Sequence[int]) -> None:
         for member in set(members) - self.stopped.keys():

@@ -16,8 +16,10 @@ class Player:
     As long as all members live and share a learning rate, one call does for all.
     """
 
-    def __init__(self, module: nn.Module, optimisers: Sequence[Adam | Adagrad]) -> None:
-        self.optimiser = optimisers[0]
+    def __init__(
+        self, module: nn.Module, optimisers: Sequence[Adam | Adagrad], eps: float = 1e-8
+    ) -> None:
+        self.optimiser, self.eps = optimisers[0], eps  # eps is Adam's
         self.values = [p.detach() for p in module.parameters()]  # the same memory, to be stepped
         self.second = [torch.zeros_like(p) for p in self.values]
         self.first = [torch.zeros_like(p) for p in self.values if isinstance(self.optimiser, Adam)]
@@ -61,7 +63,7 @@ class Player:
                 beta1=self.optimiser.beta1,
                 beta2=self.optimiser.beta2,
                 weight_decay=0.0,
-                eps=1e-8,
+                eps=self.eps,
                 amsgrad=False,
                 maximize=False,
             )

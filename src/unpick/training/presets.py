@@ -13,14 +13,14 @@ Locatello: the convolutional network and training of Locatello et al. (2019), fo
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from unpick.data import DATASETS
 from unpick.data.mpi3d import MPI3D
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.models.networks import ConvLayer
 from unpick.names import pick
-from unpick.objectives import BetaVAE
+from unpick.objectives import PCL, BetaVAE, ObjectiveConfig, WeakGAN
 from unpick.training.config import Adagrad, Adam, RunConfig
 
 Source = Literal["default", "thesis", "bhowal", "locatello"]
@@ -49,6 +49,17 @@ def preset(data: str, source: Source = "default") -> RunConfig:
         known = ", ".join(TABLES[source])
         raise ValueError(f"{source} has no set-up for {data!r}; it has {known}")
     return TABLES[source][data](data)
+
+
+def with_objective(config: RunConfig, objective: ObjectiveConfig) -> RunConfig:
+    """The same set-up for another objective, with the posterior and the training that it wants.
+
+    Example:
+        >>> with_objective(preset("sprites"), WeakGAN()).optimiser
+        Adam(learning_rate=0.001, beta1=0.5, beta2=0.999)
+    """
+    model = replace(config.model, posterior=objective.posteriors[0])
+    return replace(config, objective=objective, model=model, **WANTED.get(type(objective), {}))
 
 
 def steps(epochs: int, observations: int, batch: int = 128) -> int:
@@ -154,6 +165,13 @@ ELSE: dict[str, Callable[[str], RunConfig]] = {
     "linear-gaussian": planted,
     "circles": cloud,
     "bent": cloud,
+}
+
+# What objectives want that no set-up here was made for: the training of Shu et al. (2020); and for
+# PCL many pairs at once, since a loss of single pairs says little (Hyvarinen & Morioka 2017: 512).
+WANTED: dict[type, dict[str, Any]] = {
+    WeakGAN: {"optimiser": Adam(1e-3, 0.5, 0.999), "batch": 64},
+    PCL: {"optimiser": Adam(1e-3), "batch": 512},
 }
 
 TABLES: dict[Source, dict[str, Callable[[str], RunConfig]]] = {
