@@ -15,12 +15,13 @@ ORDER = [
     {"models"},
     {"objectives"},
     {"training"},
-    {"runs", "geometry", "metrics", "perturb", "figures"},
-    {"theory"},
+    {"runs", "geometry", "metrics", "figures"},
+    {"theory", "perturb"},
     {"studies"},
     {"report"},
     {"explore"},
     {"demo", "diagnosis", "estimator", "arguments"},
+    {"stress"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}

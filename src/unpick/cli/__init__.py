@@ -11,7 +11,9 @@ from unpick.arguments import Arguments, fail, listed, parse, write
 from unpick.cli.data import data
 from unpick.cli.diagnose import diagnose
 from unpick.cli.measure import measure
+from unpick.cli.perturb import perturb
 from unpick.cli.report import report
+from unpick.cli.stress import stress
 from unpick.cli.study import studies, study
 from unpick.cli.theory import theory
 from unpick.cli.train import train
@@ -72,6 +74,8 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "studies": studies,
     "study": study,
     "theory": theory,
+    "perturb": perturb,
+    "stress": stress,
     "report": report,
     "data": data,
     "demo": demo,

@@ -4,6 +4,7 @@ import importlib.util
 import sys
 import traceback
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -98,6 +99,19 @@ def some_rows(given: dict[str, Any], samples: int) -> dict[str, Any]:
 
 def of_file(target: str) -> dict[str, Any]:
     """What FILE.py:function returns: encode and decode, perhaps x, perhaps factors."""
+    function = function_of(target)
+    try:
+        returned = function()
+    except Exception:
+        traceback.print_exc()
+        fail(f"{target} failed: see above")
+    if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
+        fail(f"{target} must return (encode, decode), with x and factors after them if it likes")
+    return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
+
+
+def function_of(target: str) -> Callable[..., Any]:
+    """The function that FILE.py:function names."""
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
         fail(f"{target}: name a run folder, or a function as FILE.py:function")
@@ -111,16 +125,13 @@ def of_file(target: str) -> dict[str, Any]:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-        function = getattr(module, name, None)
-        if function is None:
-            fail(f"{file} has no function {name!r}")
-        returned = function()
     except Exception:
         traceback.print_exc()
         fail(f"{target} failed: see above")
-    if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
-        fail(f"{target} must return (encode, decode), with x and factors after them if it likes")
-    return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
+    function: Callable[..., Any] | None = getattr(module, name, None)
+    if function is None:
+        fail(f"{file} has no function {name!r}")
+    return function
 
 
 def of_run(folder: Path, samples: int) -> dict[str, Any]:

@@ -1,0 +1,160 @@
+"""`unpick perturb`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from unpick.arguments import Arguments, fail, write
+from unpick.cli.train import Source, train_options
+
+if TYPE_CHECKING:
+    from unpick.data import Perturbed
+
+
+@dataclass(frozen=True)
+class PerturbOptions:
+    """How to make the twin; the options below are of the models it is made against.
+
+    Attributes:
+        epsilon: No pixel changes by more.
+        restarts: Train this many models, seeds counted from --seed, and choose among them.
+        choose: By which score; udr needs no factors.
+        ensemble: Models on each side, the most and the least disentangled.
+        change_steps: Batches on which the change is trained.
+        change_batch: Observations in each of them.
+        change_rate: Learning rate of the change.
+        decoder_rate: Of the decoders that adapt to it.
+        change_seed: First weights of the change, batches, noise.
+        samples: Latents drawn for each observation.
+        decoder_batches: For the decoders, before each batch for the change.
+        levels: At how many values of its one neuron the change is tabulated.
+        preset: Whose set-up to start from: of the thesis where it has the data set, by default.
+        network: Another kind of network than the preset's, with its own defaults.
+        optimiser: Another optimiser than the preset's, with its own defaults.
+        out: The folder of the twin; by default its own in the folder of rendered data.
+        jobs: Worker processes; 0 is one a core.
+        runs: The folder of run folders.
+        checkpoint_seconds: Time between checkpoints.
+        progress: Show progress bars.
+    """
+
+    epsilon: float = 0.1
+    restarts: int = 10
+    choose: Literal["mig", "udr"] = "mig"
+    ensemble: int = 1
+    change_steps: int = 20_000
+    change_batch: int = 64
+    change_rate: float = 1e-4
+    decoder_rate: float = 1e-4
+    change_seed: int = 0
+    samples: int = 5
+    decoder_batches: int = 3
+    levels: int = 512
+    preset: Source = "default"
+    network: Literal["preset", "mlp", "conv"] = "preset"
+    optimiser: Literal["preset", "adam", "adagrad"] = "preset"
+    out: str = ""
+    jobs: int = 0
+    runs: Path = Path("runs")
+    checkpoint_seconds: float = 20.0
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("jobs", "checkpoint_seconds"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+
+
+def perturb(arguments: Arguments) -> None:
+    """Make a perturbed twin of a data set, on which beta-VAEs entangle."""
+    if not arguments or arguments[0].startswith("-"):
+        write(PERTURB_HELP)
+        if {"-h", "--help"} & {*arguments}:
+            return
+        fail("perturb: which data set? `unpick perturb sprites --size 32`, for example")
+    base, options = train_options(arguments, PerturbOptions, "perturb")
+    from unpick.perturb import PerturbConfig
+    from unpick.perturb import perturb as make_twin
+    from unpick.runs import keep_memory
+
+    keep_memory()
+    config = PerturbConfig(
+        base,
+        epsilon=options.epsilon,
+        restarts=options.restarts,
+        choose=options.choose,
+        ensemble=options.ensemble,
+        steps=options.change_steps,
+        batch=options.change_batch,
+        samples=options.samples,
+        decoder_batches=options.decoder_batches,
+        learning_rate=options.change_rate,
+        decoder_rate=options.decoder_rate,
+        levels=options.levels,
+        seed=options.change_seed,
+    )
+    twin = make_twin(
+        config,
+        options.runs,
+        path=options.out,
+        jobs=options.jobs or None,
+        progress=options.progress,
+        checkpoint_seconds=options.checkpoint_seconds,
+    )
+    _tell(twin, config.choose.upper())
+
+
+def _tell(twin: "Perturbed", score: str) -> None:
+    """What was chosen, how large the change is, and how to use it."""
+    from rich.console import Console
+
+    from unpick.data.twins import describe, read_document
+    from unpick.report import Table, show
+
+    document = read_document(twin.folder)
+    report: dict[str, Any] = document["report"]
+    rows = []
+    for each in sorted(report["candidates"], key=lambda each: -each["score"]):
+        sides = [side for side in ("disentangled", "entangled") if each["seed"] in report[side]]
+        pruned = "over-pruned" if each["over_pruned"] else ""
+        rows.append((str(each["seed"]), f"{each['score']:.3f}", "".join(sides), pruned))
+    table = Table(f"Restarts by {score}.", ("seed", score, "chosen as", ""), tuple(rows))
+    show(table, Console())
+    for when in ("before", "after"):
+        losses = report[when]
+        gap = losses["entangled"] - losses["disentangled"]
+        write(
+            f"loss {when}: entangled {losses['entangled']:.5g}, "
+            f"disentangled {losses['disentangled']:.5g}, difference {gap:.4g}"
+        )
+    write(
+        f"change: at most {report['largest change']:.4g} (allowed {document['epsilon']:g}), "
+        f"on average {report['mean change']:.4g}"
+    )
+    options = describe(twin.original)
+    name, folder = options.pop("name"), str(twin.folder)
+    plain = describe(type(twin.original)())
+    given = {key: value for key, value in options.items() if value != plain[key]}
+    python = "".join(f", {key}={value!r}" for key, value in given.items())
+    shell = "".join(f" --{key.replace('_', '-')} {value}" for key, value in given.items())
+    write(f"twin: {folder}")
+    for picture in sorted(twin.folder.glob("*.png")):
+        write(f"  {picture}")
+    write(f'load("{name}"{python}, perturbed="{folder}")')
+    write(f"unpick train {name}{shell} --perturbed {folder}")
+
+
+PERTURB_HELP = """usage: unpick perturb DATA [OPTIONS]
+
+Trains restarts of a beta-VAE (those in --runs are read), takes the most and the least
+disentangled, and trains a small additive change of the images that makes the entangled one the
+cheaper of the two (Zietlow 2022, chapter 4). No pixel changes by more than --epsilon, and factors
+stay as they are: the twin is a data set like any other. The same command again reads it, and goes
+on with it if it was interrupted. `unpick perturb DATA --help` lists all options, those of the
+models included.
+
+  unpick perturb sprites --size 32 --epsilon 0.1
+  unpick perturb shapes3d --size 32 --epsilon 0.175 --ensemble 4 --latents 6 --beta 32
+
+  unpick train sprites --size 32 --perturbed FOLDER     train on the twin
+  unpick train sprites --size 32 --noisy 0.1            on the control with noise of that size"""

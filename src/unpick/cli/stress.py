@@ -1,0 +1,136 @@
+"""`unpick stress`."""
+
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unpick.arguments import Arguments, fail, parse, value_of, write
+from unpick.cli.diagnose import function_of
+from unpick.names import pick
+
+if TYPE_CHECKING:
+    from unpick.data import Perturbed
+    from unpick.stress import Stress
+
+
+@dataclass(frozen=True)
+class StressOptions:
+    """How to stress it.
+
+    Attributes:
+        perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
+        seeds: Trainings on each of the three data sets.
+        jobs: Worker processes; 0 is one a core.
+        runs: The folder of run folders.
+        progress: Show progress bars.
+    """
+
+    perturbed: Path
+    seeds: int = 3
+    jobs: int = 0
+    runs: Path = Path("runs")
+    progress: bool = True
+
+
+def stress(arguments: Arguments) -> None:
+    """How much of its score a method owes to local variance structure."""
+    if not arguments or arguments[0].startswith("-"):
+        write(STRESS_HELP)
+        if {"-h", "--help"} & {*arguments}:
+            return
+        fail("stress: which model? `unpick stress beta-vae --perturbed FOLDER`, for example")
+    target, rest = arguments[0], arguments[1:]
+    folder = value_of("--perturbed", rest, "")
+    if not folder:
+        fail("stress: on which twin? Make one with `unpick perturb`, then --perturbed FOLDER")
+    from unpick.data.twins import twin_in
+
+    twin = twin_in(Path(folder))
+    found = of_file(target, rest, twin) if ".py" in target else of_objective(target, rest, twin)
+    tell(target, twin, found)
+
+
+def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
+    """Anybody's model: FILE.py:function trains it on a data set, for a seed."""
+    from rich.console import Console
+
+    from unpick.stress import stress_model
+
+    options = parse(StressOptions, rest, f"unpick stress {target}")
+    fit = function_of(target)
+    with Console(stderr=True).status("") as status:
+        return stress_model(fit, twin, seeds=options.seeds, tell=status.update)
+
+
+def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
+    """One of ours, trained like the models that the twin was made against."""
+    from unpick.objectives import OBJECTIVES
+    from unpick.runs import keep_memory
+    from unpick.stress import base_of
+    from unpick.stress import stress as run
+    from unpick.training import RunConfig
+    from unpick.training.presets import with_objective
+
+    base, objective = base_of(twin), pick(OBJECTIVES, target, "objective")
+    if objective is not type(base.objective):
+        base = with_objective(base, objective())
+    whole = make_dataclass("Whole", [("command", StressOptions), ("run", RunConfig)])
+    default = whole(StressOptions(twin.folder), base)
+    parsed: Any = parse(whole, rest, f"unpick stress {target}", default=default)
+    keep_memory()
+    return run(
+        parsed.run,
+        twin,
+        parsed.command.runs,
+        seeds=parsed.command.seeds,
+        jobs=parsed.command.jobs or None,
+        progress=parsed.command.progress,
+    )
+
+
+def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
+    """The table, and the answer in a sentence."""
+    from rich.console import Console
+
+    from unpick.report import Table, show
+    from unpick.stress import TWINS
+
+    def cell(values: Any) -> str:  # noqa: ANN401
+        spread = f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else ""
+        return f"{values.mean():.3f}{spread}"
+
+    rows = []
+    for measure in found.measures:
+        owed = found.owed(measure)
+        between = f" ({owed.low:.0%} to {owed.high:.0%})" if owed.low == owed.low else ""
+        scores = [cell(found.values[name][measure]) for name in TWINS]
+        rows.append((measure, *scores, f"{owed.share:.0%}{between}"))
+    seeds = [len(found.values[name]["MIG"]) for name in TWINS]
+    caption = (
+        f"{target} on {twin.original.name} and its twins, mean ± standard deviation over "
+        f"{min(seeds)} seeds. owed: (noise - perturbed) / original, what the structure of the "
+        "change takes away and its size does not; 95 % over seeds."
+    )
+    show(Table(caption, ("score", *TWINS, "owed"), tuple(rows)), Console())
+    mig = found.owed("MIG")
+    sure = mig.low > 0
+    doubt = "" if sure else ", which may be chance" if mig.low == mig.low else ", of one seed"
+    write(f"{target} owes {mig.share:.0%} of its MIG to local variance structure{doubt}.")
+
+
+STRESS_HELP = """usage: unpick stress MODEL --perturbed FOLDER [OPTIONS]
+
+Trains a method on a data set, on its twin with noise and on its perturbed twin, and prints how
+much of each score the method owes to the local variance structure of the data (Zietlow 2022,
+chapter 4). `unpick perturb DATA` makes the twin; the original follows from it.
+
+  MODEL        an objective, such as beta-tcvae, trained like the models the twin was made against
+               (every field of the configuration is an option: unpick stress MODEL --perturbed
+               FOLDER --help), or FILE.py:function: called with a data set and a seed, it trains
+               a model of its own and returns its encoder
+  --seeds N    trainings on each of the three (3)
+  --runs DIR   the folder of run folders; what is there is read (runs)
+  --jobs N     worker processes; 0, the default, is one a core
+
+  unpick stress slow-vae --perturbed twin/ --seeds 5
+  unpick stress my_model.py:fit --perturbed twin/"""

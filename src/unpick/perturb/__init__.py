@@ -1,0 +1,6 @@
+"""Perturbed twins: data sets that look the same, on which local variance misleads."""
+
+from unpick.perturb.config import PerturbConfig
+from unpick.perturb.making import perturb
+
+__all__ = ["PerturbConfig", "perturb"]

@@ -1,0 +1,90 @@
+"""Which restarts are the most and the least disentangled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from unpick.data import Dataset, split
+from unpick.geometry import polarized_regime
+from unpick.metrics import mutual_information_gap, udr
+from unpick.models import Delta
+from unpick.perturb.config import Score
+from unpick.runs import Run
+
+SAMPLES = 10_000  # observations of the test part, at most
+UDR_SAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A restart, and what speaks for it.
+
+    Attributes:
+        seed: Of the run.
+        score: MIG or UDR.
+        over_pruned: Fewer latents have E(sigma^2) < 0.8 than there are factors (Zietlow 2022,
+            section 4.3.4); never where there is no grid of them.
+    """
+
+    seed: int
+    score: float
+    over_pruned: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Places in the list of candidates, the most extreme first."""
+
+    entangled: tuple[int, ...]
+    disentangled: tuple[int, ...]
+
+
+def check_score(dataset: Dataset, by: Score) -> None:
+    """Raise unless the score can be had."""
+    if by == "mig" and not dataset.is_grid:
+        raise ValueError(
+            f"choose must be 'udr' for {dataset.name}, which is no grid of factors; got 'mig'"
+        )
+
+
+def judge(runs: Sequence[Run], dataset: Dataset, by: Score) -> list[Candidate]:
+    """Score restarts on test observations of the data they were trained on."""
+    check_score(dataset, by)
+    test = split(dataset).test[: SAMPLES if dataset.is_grid else UDR_SAMPLES]
+    x = dataset.observe(test)
+    codes, kl, pruned = [], [], []
+    for run in runs:
+        model = run.model()
+        with torch.no_grad():
+            parts = [model.encode(part[None]) for part in x.split(1000)]
+        mean = torch.cat([q.mean[0] for q in parts])
+        variance = torch.cat([q.variance[0] for q in parts if not isinstance(q, Delta)])
+        factors = len(dataset.factors) if dataset.is_grid else 0
+        regime = polarized_regime(mean, variance, factors=factors)
+        codes.append(mean.double().numpy())
+        kl.append(regime.kl.numpy())
+        pruned.append(bool(regime.over_pruned))
+    if by == "udr":
+        scores = udr([z[:UDR_SAMPLES] for z in codes], kl).per_model.tolist()
+    else:
+        values = dataset.factor_values(test).double().numpy()
+        scores = [mutual_information_gap(z, values).score for z in codes]
+    return [
+        Candidate(run.config.seed, score, each)
+        for run, score, each in zip(runs, scores, pruned, strict=True)
+    ]
+
+
+def choose(candidates: Sequence[Candidate], each: int) -> Choice:
+    """The highest and the lowest scores, `each` of them.
+
+    Over-pruned restarts are dropped, as in Zietlow (2022), section 4.3.4, unless they are the
+    rule: if fewer than half of all would be left, or too few to choose from, all take part.
+    """
+    if len(candidates) < 2 * each:
+        raise ValueError(f"{2 * each} restarts are needed, got {len(candidates)} that are finite")
+    order = sorted(range(len(candidates)), key=lambda k: candidates[k].score)
+    whole = [k for k in order if not candidates[k].over_pruned]
+    pool = whole if len(whole) >= max(2 * each, len(candidates) / 2) else order
+    return Choice(tuple(pool[:each]), tuple(reversed(pool[-each:])))

@@ -1,0 +1,83 @@
+"""How a perturbed twin is made, whole: two equal configs give the same twin."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from unpick.data import DATASETS, Noisy, Original, Perturbed
+from unpick.data.twins import check_epsilon
+from unpick.objectives import BetaVAE
+from unpick.training import RunConfig
+from unpick.training.config import check_rate, identity
+
+Score = Literal["mig", "udr"]
+
+
+@dataclass(frozen=True)
+class PerturbConfig:
+    """A perturbed twin of the data of `base`, after Zietlow (2022), sections 4.2.4 and 4.3.1.
+
+    Attributes:
+        base: A beta-VAE on the original data; its seed is that of the first restart.
+        epsilon: No pixel changes by more; the thesis has 0.1 on dSprites, 0.175 on Shapes3D.
+        restarts: Models to choose the most and the least disentangled from.
+        choose: By which score: MIG, or UDR, which needs no factors.
+        ensemble: Models on each side; the thesis has 4 on Shapes3D.
+        steps: Batches on which the change is trained.
+        batch: Observations a batch.
+        samples: Latents drawn for each of them.
+        decoder_batches: For the decoders, before each batch for the change.
+        learning_rate: Of Adam, for the change.
+        decoder_rate: Of Adam, for the decoders; the thesis has one rate for both, and time. In few
+            steps decoders must be the quicker: m gains from their errors, not only from z.
+        compress: Widths of the hidden layers between the factors and the one neuron.
+        levels: At how many values of the neuron the change is tabulated.
+        seed: Of the change's first weights, of batches and of latent noise.
+    """
+
+    base: RunConfig
+    epsilon: float = 0.1
+    restarts: int = 10
+    choose: Score = "mig"
+    ensemble: int = 1
+    steps: int = 20_000
+    batch: int = 64
+    samples: int = 5
+    decoder_batches: int = 3
+    learning_rate: float = 1e-4
+    decoder_rate: float = 1e-4
+    compress: tuple[int, ...] = (256, 256)
+    levels: int = 512
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_rate(self.learning_rate)
+        check_rate(self.decoder_rate)
+        if self.choose not in get_args(Score):
+            raise ValueError(f"choose must be one of {get_args(Score)}, got {self.choose!r}")
+        least = {"steps": 1, "batch": 2, "samples": 1, "decoder_batches": 1, "levels": 2}
+        for name, value in {**least, "ensemble": 1, "restarts": 2 * self.ensemble}.items():
+            if getattr(self, name) < value:
+                raise ValueError(f"{name} must be at least {value}, got {getattr(self, name)}")
+        if type(self.base.data) not in DATASETS.values():
+            raise ValueError(f"base must be of an original data set, got {self.base.data.name}")
+        if not isinstance(self.base.objective, BetaVAE):
+            raise ValueError(f"base must be a beta-vae, got {self.base.objective.name}")
+
+    @property
+    def original(self) -> Original:
+        """The data set the twin is of."""
+        assert not isinstance(self.base.data, Noisy | Perturbed)
+        return self.base.data
+
+    def candidates(self) -> list[RunConfig]:
+        """The restarts to choose from."""
+        return [replace(self.base, seed=self.base.seed + k) for k in range(self.restarts)]
+
+    def identity(self) -> str:
+        """Twelve hexadecimal digits that name the twin; where data lie does not matter."""
+        return identity(self)
+
+    def data(self, path: str = "") -> Perturbed:
+        """The twin, as a data set; it is in `path`, or in its own folder."""
+        return Perturbed(self.original, self.identity(), path)

@@ -1,0 +1,234 @@
+"""The change in training, against decoders that adapt to it."""
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from unpick.data import Dataset
+from unpick.data.twins import reflect
+from unpick.models import Autoencoder
+from unpick.models import likelihood as likelihoods
+from unpick.perturb.config import PerturbConfig
+from unpick.perturb.network import Change, features
+from unpick.training import Adam
+from unpick.training.parameters import Player
+from unpick.training.streams import Streams
+
+EPS = 1e-7  # of Adam, in the thesis
+LOG_POINTS = 200
+CHUNK = 4096  # observations at once, where all are gone through
+
+
+class Losses(NamedTuple):
+    """What reconstruction costs an image, on average over the models of a side."""
+
+    entangled: float
+    disentangled: float
+
+
+def mean_losses(losses: Float[Tensor, "s"]) -> Losses:
+    """The same from the loss of every model."""
+    entangled, disentangled = losses.chunk(2)
+    return Losses(float(entangled.mean()), float(disentangled.mean()))
+
+
+class Contest:
+    r"""Decoders and the change on their way (Zietlow 2022, section 4.2.4).
+
+    The encoders are frozen and see the original images x. Each decoder minimises its
+    reconstruction of x' = x + m(w) from latents z of x, and m minimises the difference
+
+    .. math:: \sum_k L_{rec}^{ent,k}(x', z) - L_{rec}^{dis,k}(x', z)
+
+    All models see the same images at a step, each with its own draws of z.
+
+    Args:
+        config: How.
+        dataset: The original data; all of it is trained on, as all of it gets a change.
+        model: The trained models, entangled ones first, then as many disentangled ones. Their
+            decoders are trained further in place.
+    """
+
+    def __init__(self, config: PerturbConfig, dataset: Dataset, model: Autoencoder) -> None:
+        self.config, self.dataset, self.model = config, dataset, model.eval()
+        self.likelihood = config.base.model.likelihood
+        self.factor = 2.0 if self.likelihood == "gaussian" else 1.0  # of derivatives
+        self.streams, self.everything = Streams([config.seed]), torch.arange(len(dataset))
+        first = model.member(0)
+        self.features = features(dataset, lambda x: first.encode(x[None]).mean[0])
+        with torch.no_grad():
+            some = self.features(self._judged(1000))
+        self.change = Change(config, some.shape[1], dataset.shape).eval()
+        self.change.spread(some)
+        self.players = {
+            "decoders": Player(model.decoder, [Adam(config.decoder_rate)] * model.members, EPS),
+            "change": Player(self.change, [Adam(config.learning_rate)], EPS),
+        }
+        self.step = 0
+        self.log: list[tuple[int, float, float]] = []  # step, mean losses since the one before
+        self.sums = torch.zeros(3, dtype=torch.float64)  # of both losses, and of how many steps
+
+    def advance(self, until: int) -> Losses:
+        """Train up to step `until`; the losses on the last batch of the change."""
+        batches = self.config.decoder_batches
+        while self.step < until:
+            for k in range(batches):
+                self._step_decoders(self.step * batches + k)
+            losses = self._step_change()
+            self.sums += torch.tensor([*losses, 1.0])
+            self.step += 1
+        if not torch.tensor(losses).isfinite().all():
+            raise ValueError(
+                f"losses are not finite at step {self.step}; a smaller learning_rate may help, "
+                f"got {self.config.learning_rate}"
+            )
+        return losses
+
+    def _step_decoders(self, tick: int) -> None:
+        indices, noise = self._draw("decoders", tick)
+        x = self.dataset.store.read(indices)
+        with torch.no_grad():
+            z = self._latents(x, noise)
+            target = reflect(x + self.change(self.features(indices)))
+        self.model.decoder.train()
+        output = self._decode(z)
+        gradients = torch.autograd.grad(
+            output, list(self.model.decoder.parameters()), self._slope(target, output)
+        )
+        self.model.decoder.eval()
+        self.players["decoders"].descend(gradients, tick + 1)
+
+    def _step_change(self) -> Losses:
+        indices, noise = self._draw("change", self.step)
+        x = self.dataset.store.read(indices)
+        with torch.no_grad():
+            output, w = self._decode(self._latents(x, noise)), self.features(indices)
+        self.change.train()
+        changed = reflect(x + self.change(w))
+        gradients = torch.autograd.grad(
+            changed, list(self.change.parameters()), self._pull(output)
+        )
+        self.change.eval()
+        self.players["change"].descend(gradients, self.step + 1)
+        return mean_losses(self._distortion(changed.detach(), output))
+
+    @torch.no_grad()
+    def _slope(
+        self, target: Float[Tensor, "b ..."], output: Float[Tensor, "s k b ..."]
+    ) -> Float[Tensor, "s k b ..."]:
+        r"""The derivative of every model's distortion by its output; autograd takes far longer.
+
+        2 (\hat x - x') of the squared error, \sigma(\hat x) - x' of the cross-entropy.
+        """
+        error = torch.sub(likelihoods.mean(self.likelihood, output), target)
+        return error.mul_(self.factor / output.shape[1:3].numel())
+
+    @torch.no_grad()
+    def _pull(self, output: Float[Tensor, "s k b ..."]) -> Float[Tensor, "b ..."]:
+        r"""The derivative of the change's loss by x'; it does not depend on x'.
+
+        Distortion has a term in x' that does not know the model, and one that is linear in x'
+        (-2 x' \hat x, or -x' \hat x with logits). In the difference only the latter is left.
+        """
+        entangled, disentangled = output.mean(1).chunk(2)
+        return (disentangled - entangled).sum(0).mul_(self.factor / output.shape[2])
+
+    def _draw(self, purpose: str, tick: int) -> tuple[Int[Tensor, "b"], Float[Tensor, "s kb d"]]:
+        """A batch for all models, and each model's own noise."""
+        config, size = self.config, min(self.config.batch, len(self.dataset))
+        shape = (self.model.members, config.samples * size, config.base.model.latents)
+        indices = self.streams.batch(f"batch of {purpose}", tick, size, self.everything)[0]
+        return indices, self.streams.normal(f"noise of {purpose}", tick, shape)[0]
+
+    def _latents(
+        self, x: Float[Tensor, "b ..."], noise: Float[Tensor, "s kb d"]
+    ) -> Float[Tensor, "s k b d"]:
+        """Draws of z from what the frozen encoders make of the original images."""
+        q = self.model.encode(x.expand(self.model.members, *x.shape))
+        draws = noise.unflatten(1, (-1, len(x)))
+        return torch.stack([q.sample(each) for each in draws.unbind(1)], dim=1)
+
+    def _decode(self, z: Float[Tensor, "s k b d"]) -> Float[Tensor, "s k b ..."]:
+        return self.model.decode(z.flatten(1, 2)).unflatten(1, z.shape[1:3])
+
+    def _distortion(
+        self, target: Float[Tensor, "b ..."], output: Float[Tensor, "s k b ..."]
+    ) -> Float[Tensor, "s"]:
+        """Of each model, summed over pixels, averaged over images and draws."""
+        values = likelihoods.distortion(self.likelihood, target.expand_as(output), output)
+        return values.flatten(1).sum(1) / output.shape[1:3].numel()
+
+    @torch.no_grad()
+    def losses(self, *, changed: bool, images: int = 1000) -> Losses:
+        """On images that are always the same, as they are or with the change."""
+        indices = self._judged(images)
+        shape = (self.model.members, len(indices), self.config.base.model.latents)
+        noise = self.streams.normal("noise of judge", 0, shape)[0]
+        sums = torch.zeros(self.model.members)
+        for part, draws in zip(indices.split(100), noise.split(100, dim=1), strict=True):
+            x = self.dataset.store.read(part)
+            target = reflect(x + self.change(self.features(part))) if changed else x
+            sums += len(part) * self._distortion(target, self._decode(self._latents(x, draws)))
+        return mean_losses(sums / len(indices))
+
+    def _judged(self, images: int) -> Int[Tensor, "n"]:
+        """The same random observations whenever it is asked for so many."""
+        return self.streams.batch("judge", 0, min(images, len(self.dataset)), self.everything)[0]
+
+    @torch.no_grad()
+    def tabulate(self) -> tuple[Float[Tensor, "l ..."], Int[Tensor, "n"]]:
+        """The change at equidistant levels of the neuron, and the level next to each observation.
+
+        The levels span the range that the observations use.
+        """
+        parts = self.everything.split(CHUNK)
+        s = torch.cat([self.change.neuron(self.features(part)) for part in parts])
+        levels = torch.linspace(float(s.min()), float(s.max()), self.config.levels)
+        span = (s.max() - s.min()).clamp(min=1e-12)
+        level = ((s - s.min()) / span * (len(levels) - 1)).round().long()
+        return self.change.draw(levels), level
+
+    def state(self) -> dict[str, Tensor]:
+        """All that is needed to go on from this step."""
+        parts = {
+            f"{name}.{k}.{key}": tensor
+            for name, player in self.players.items()
+            for k in range(len(player.rates))
+            for key, tensor in player.state(k).items()
+        }
+        log = torch.tensor(self.log, dtype=torch.float64).reshape(-1, 3)
+        return {**parts, "log": log, "sums": self.sums}
+
+    def restore(self, step: int, state: dict[str, Tensor]) -> None:
+        """The inverse of `state`."""
+        self.step, self.sums = step, state["sums"]
+        self.log = [(int(when), ent, dis) for when, ent, dis in state["log"].tolist()]
+        for name, player in self.players.items():
+            for k in range(len(player.rates)):
+                prefix = f"{name}.{k}."
+                part = {
+                    key.removeprefix(prefix): tensor
+                    for key, tensor in state.items()
+                    if key.startswith(prefix)
+                }
+                player.restore(k, part)
+
+
+def ticks(contest: Contest) -> Iterator[Losses]:
+    """Train to the end, handing control back about twice a second and at every log point."""
+    steps = contest.config.steps
+    every, pace = max(1, steps // LOG_POINTS), 1
+    while contest.step < steps:
+        started, start = time.perf_counter(), contest.step
+        log_point = min(steps, (start // every + 1) * every)
+        losses = contest.advance(min(log_point, start + pace))
+        pace = max(1, int(0.5 * (contest.step - start) / (time.perf_counter() - started)))
+        if contest.step == log_point:
+            entangled, disentangled, count = contest.sums.tolist()
+            contest.log.append((contest.step, entangled / count, disentangled / count))
+            contest.sums.zero_()
+        yield losses

@@ -1,0 +1,104 @@
+"""Make a perturbed twin: train restarts, choose among them, train the change, write it down."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from unpick.data import Perturbed
+from unpick.data.twins import pixels, save_twin
+from unpick.perturb.choosing import check_score, choose, judge
+from unpick.perturb.config import PerturbConfig
+from unpick.perturb.contest import Contest, ticks
+from unpick.perturb.pictures import draw
+from unpick.runs import disk, load_together, make
+from unpick.runs.executor import CHECKPOINT_SECONDS, locked, threads, trains_together
+from unpick.training.config import placeless, to_json
+from unpick.training.progress import Bars, Report
+
+
+def perturb(
+    config: PerturbConfig,
+    root: Path,
+    *,
+    path: str = "",
+    jobs: int | None = None,
+    progress: bool = True,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> Perturbed:
+    """The perturbed twin of a data set (Zietlow 2022, chapter 4), made if it is not there yet.
+
+    Safe to kill at any moment and to call from several processes, as `unpick.runs.make` is.
+
+    Args:
+        config: How it is made.
+        root: The folder of run folders; restarts that are there are read.
+        path: The twin's folder; by default its own in the folder of rendered data.
+        jobs: Worker processes for the restarts; as many as cores by default.
+        progress: Whether to show bars.
+        checkpoint_seconds: Time between checkpoints.
+    """
+    twin = config.data(str(Path(path).expanduser().resolve()) if path else "")
+    if (twin.folder / twin.file).exists():
+        twin.load()  # refuses what is damaged, or another twin
+        return twin
+    dataset = pixels(config.original)
+    check_score(dataset, config.choose)
+    runs = make(config.candidates(), root, jobs=jobs, progress=progress)
+    runs = [run for run in runs if run.results["stopped"] is None]
+    candidates = judge(runs, dataset, config.choose)
+    choice = choose(candidates, config.ensemble)
+    model = load_together([runs[k] for k in choice.entangled + choice.disentangled])
+    contest = Contest(config, dataset, model)
+    under_way = root / f"{twin.name}-change-{twin.recipe}"
+    with Bars(progress) as bars, locked([under_way], bars.update):
+        if (twin.folder / twin.file).exists():  # made by another process meanwhile
+            return twin
+        small = trains_together(config.base, dataset.shape)
+        with threads(1 if small else torch.get_num_threads()):
+            before = contest.losses(changed=False)
+            train(contest, under_way, checkpoint_seconds, bars.update)
+            after = contest.losses(changed=True)
+            table, level = contest.tabulate()
+        size = table.abs().flatten(1).mean(1)
+        report = {
+            "candidates": [asdict(each) for each in candidates],
+            "entangled": [candidates[k].seed for k in choice.entangled],
+            "disentangled": [candidates[k].seed for k in choice.disentangled],
+            "before": before._asdict(),
+            "after": after._asdict(),
+            "largest change": float(table.abs().max()),
+            "mean change": float(size[level].mean()),
+            "environment": disk.environment(),
+            "log": contest.log,
+        }
+        draw(contest, table, level, twin.folder)
+        recipe = placeless(to_json(config))
+        save_twin(twin, config.epsilon, table, level, recipe=recipe, report=report)
+        shutil.rmtree(under_way, ignore_errors=True)
+    return twin
+
+
+def train(contest: Contest, folder: Path, seconds: float, show: Callable[[Report], None]) -> None:
+    """Train the change to the end, from the last checkpoint if there is one."""
+    disk.sweep_halves(folder)
+    if found := disk.checkpoints(folder):
+        contest.restore(max(found), disk.load_checkpoint(found[max(found)]))
+    saved, steps = time.monotonic(), contest.config.steps
+    for losses in ticks(contest):
+        terms = "  ".join(f"{name} {value:.5g}" for name, value in losses._asdict().items())
+        show(Report("change", "change", contest.step, steps, 0.0, terms, {}))
+        if time.monotonic() - saved > seconds:
+            save(contest, folder)
+            saved = time.monotonic()
+
+
+def save(contest: Contest, folder: Path) -> None:
+    """A new checkpoint first, then away with the old one."""
+    disk.save_checkpoint(folder, contest.step, contest.state())
+    for step, file in disk.checkpoints(folder).items():
+        if step != contest.step:
+            file.unlink()

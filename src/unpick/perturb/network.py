@@ -1,0 +1,81 @@
+"""The network m(w) that draws the change: factors to one number, one number to an image."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from unpick.data import Dataset
+from unpick.models import Autoencoder, ModelConfig
+from unpick.models.networks import Dense
+from unpick.perturb.config import PerturbConfig
+from unpick.training.streams import generator
+
+REACH = 3.0  # the neuron stays within, as latents of a standard normal do
+
+Features = Callable[[Int[Tensor, "n"]], Float[Tensor, "n f"]]
+
+
+class Change(nn.Module):
+    r"""m(w) with a one-neuron bottleneck (Zietlow 2022, section 4.3.1), an ensemble of one.
+
+    Dense layers lead from w to the neuron s, and the decoder of the models it is trained against,
+    with one latent in, from s to \epsilon \tanh(\cdot), which no pixel can exceed.
+    """
+
+    def __init__(self, config: PerturbConfig, inputs: int, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.epsilon, self.shape = config.epsilon, shape
+        start = [generator(config.seed, "change")]
+        self.into = Dense((inputs, *config.compress, 1), "relu", start)
+        model = ModelConfig(1, "delta", "gaussian", config.base.model.network)
+        self.out_of = Autoencoder(model, shape, [config.seed]).decoder
+
+    @torch.no_grad()
+    def spread(self, w: Float[Tensor, "n f"]) -> None:
+        """Set the neuron's weights such that it has mean 0 and deviation 1 on these observations.
+
+        Drawn at random it would hardly vary, and all observations would get the same change.
+        """
+        last, before = self.into.pairs[-1], self.into(w[None])
+        for tensor in last:
+            tensor.div_(before.std())
+        last[1].sub_(before.mean() / before.std())
+
+    def neuron(self, w: Float[Tensor, "n f"]) -> Float[Tensor, "n"]:
+        """The one number that all of w becomes."""
+        return REACH * torch.tanh(self.into(w[None])[0, :, 0] / REACH)
+
+    def draw(self, s: Float[Tensor, "n"]) -> Float[Tensor, "n ..."]:
+        """The change at these values of the neuron."""
+        return self.epsilon * torch.tanh(self.out_of(s[None, :, None]).view(-1, *self.shape))
+
+    def forward(self, w: Float[Tensor, "n f"]) -> Float[Tensor, "n ..."]:
+        """m(w)."""
+        return self.draw(self.neuron(w))
+
+
+def features(dataset: Dataset, encode: Callable[[Tensor], Tensor]) -> Features:
+    """What the change of an observation may depend on.
+
+    Its place on the grid of factors: scaled to [-1, 1], or a column a class if a factor is
+    categorical. Data that are no grid have no place: there it is the code that `encode` gives.
+    """
+    if not dataset.is_grid:
+        return lambda indices: encode(dataset.observe(indices))
+
+    def places(indices: Int[Tensor, "n"]) -> Float[Tensor, "n f"]:
+        columns = zip(dataset.factors, dataset.positions(indices).unbind(1), strict=True)
+        return torch.cat(
+            [
+                one_hot(place, factor.size).float()
+                if factor.categorical
+                else 2 * place[:, None] / max(1, factor.size - 1) - 1
+                for factor, place in columns
+            ],
+            dim=1,
+        )
+
+    return places

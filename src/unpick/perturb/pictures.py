@@ -1,0 +1,34 @@
+"""Pictures of a twin, written beside it."""
+
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from unpick.data.twins import Changed
+from unpick.figures import house_style
+from unpick.figures.twins import change_family, contest_curves, twin_sheet
+from unpick.perturb.contest import Contest
+
+SHOWN = 12  # images on the sheet
+
+
+def draw(
+    contest: Contest, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"], folder: Path
+) -> list[Path]:
+    """images.png and family.png, if the observations are images, and losses.png."""
+    dataset, epsilon = contest.dataset, contest.config.epsilon
+    folder.mkdir(parents=True, exist_ok=True)
+    with house_style():
+        figures = {"losses": contest_curves(contest.log)}
+        if len(dataset.shape) == 3:
+            some = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(0))[:SHOWN]
+            twin = Changed(dataset.store, table.flatten(1), level)
+            figures |= {
+                "images": twin_sheet(dataset.observe(some), twin.read(some), epsilon),
+                "family": change_family(table, level, epsilon),
+            }
+        for name, figure in figures.items():
+            figure.savefig(folder / f"{name}.png", dpi=150)
+    return [folder / f"{name}.png" for name in figures]
