@@ -17,7 +17,7 @@ from rich.console import Console
 from pages import Page
 from unpick import studies, theory
 from unpick.cli.report import report
-from unpick.data import MNIST
+from unpick.data.idx import MNIST
 from unpick.report import ledger_page
 from unpick.report.markdown import write_markdown
 from unpick.report.page import Link, Table, write_page

@@ -22,13 +22,15 @@ DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4}  # after the point; 2 for ev
 UNITS = {"settled": " %"}
 NONE = "\N{EN DASH}"  # where a run has no value
 SOME = 6  # cells that are named one by one if they were not run
+MOST_MARKS = 3  # of a line; where one has more, marks that a group shares stand at its head
 
 
 def study_table(results: Results, measures: Sequence[str] | None = None) -> Table:
     """A group a row of the study, a line a column; ours, published, and how far apart.
 
-    Our numbers link to `anchor(cell)`. A mark behind a name points to the footnote that tells
-    what departs from the published setting. A line that would have no numbers is left out.
+    Our numbers link to `anchor(cell)`. A mark behind a name, of a line or of its group, points to
+    the footnote that tells what departs from the published setting. A line that would have no
+    numbers is left out.
 
     Args:
         results: At one scale.
@@ -42,12 +44,18 @@ def study_table(results: Results, measures: Sequence[str] | None = None) -> Tabl
     names += ["seeds"] if len(counts) > 1 else []
     departs = dict.fromkeys(text for o in results.outcomes for text in _parts(o))
     marks = {text: str(k) for k, text in enumerate(departs, 1)}
+    crowded = any(len(_parts(outcome)) > MOST_MARKS for outcome in shown)
+
+    def marked(name: str, texts: Collection[str]) -> str:
+        return f"{name} ({', '.join(marks[text] for text in texts)})" if texts else name
+
     rows: list[tuple[str | Link, ...]] = []
     for row, group in replace(results, outcomes=tuple(shown)).rows().items():
-        rows.append((row, *[""] * (len(names) - 1)))
-        for column, outcome in group.items():
-            marked = ", ".join(marks[text] for text in _parts(outcome))
-            name = f"{column} ({marked})" if marked else column
+        parts = [_parts(outcome) for outcome in group.values()]
+        shared = [text for text in marks if crowded and all(text in each for each in parts)]
+        rows.append((marked(row, shared), *[""] * (len(names) - 1)))
+        for (column, outcome), own in zip(group.items(), parts, strict=True):
+            name = marked(column, [text for text in own if text not in shared])
             cells = [c for m, columns in asked.items() for c in _entries(outcome, m, columns)]
             seeds = [str(len(outcome.runs))] if len(counts) > 1 else []
             rows.append((name, *cells, *seeds))

@@ -9,6 +9,7 @@ from unpick.studies import (
     thesis_3_3,
     thesis_3_3_open,
     thesis_3_4,
+    thesis_4,
 )
 from unpick.studies.published import Printed, published
 from unpick.studies.running import collect, run
@@ -52,5 +53,6 @@ STUDIES: dict[str, Study] = {
         thesis_3_4,
         eigenfaces,
         beta_search,
+        thesis_4,
     )
 }

@@ -2,17 +2,24 @@
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from unpick.data import DataConfig, DataMissing, Dataset
+from unpick.data import DataConfig, DataMissing, Dataset, Perturbed
 from unpick.data.files import FileConfig
+from unpick.data.twins import read_document
+from unpick.perturb import perturb
 from unpick.runs import DamagedRun, Run, folder, make, read
-from unpick.studies.measures import readings
-from unpick.studies.study import Cell, Outcome, Results, Scale, Study
+from unpick.runs.workers import Workers
+from unpick.studies.study import Cell, Outcome, Read, Results, Scale, Study
+
+Tell = Callable[[str], None]
+MANY = 8  # runs to measure: fewer are measured sooner than workers have started
 
 
 def run(
@@ -23,9 +30,9 @@ def run(
     seeds: int | None = None,
     jobs: int | None = None,
     progress: bool = True,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Tell = lambda text: None,
 ) -> Results:
-    """Make the runs of a study that are not there, and measure all of them.
+    """Make the twins and runs of a study that are not there, and measure all of them.
 
     It may be stopped at any moment; the same call goes on from there. A cell whose data set is
     not on this machine is left out and said so in the results.
@@ -39,9 +46,49 @@ def run(
         progress: Whether to show bars.
         tell: Told what is being measured.
     """
+    for twin in study.twins(scale):
+        perturb(twin, root, jobs=jobs, progress=progress)
     cells, _ = available(study.cells(scale))
     make([c for cell in cells for c in cell.configs(seeds)], root, jobs=jobs, progress=progress)
+    measure(study, cells, root, seeds, jobs or os.cpu_count() or 1, tell)
     return collect(study, scale, root, seeds=seeds, tell=tell)
+
+
+def measure(
+    study: Study, cells: Sequence[Cell], root: Path, seeds: int | None, jobs: int, tell: Tell
+) -> None:
+    """Take the readings that no run's folder holds yet, on all cores; `collect` finds them."""
+    todo = [
+        (study.read, run, cell.config.data, told(study, cell, run))
+        for cell in cells
+        for run in finished(cell, root, seeds)
+        if run.results["stopped"] is None and not _is_read(study.read, run)
+    ]
+    if jobs > 1 and len(todo) >= MANY:
+        with Workers(jobs) as workers:
+            workers.run(_take, todo, tell)
+
+
+def told(study: Study, cell: Cell, run: Run) -> str:
+    """For who waits."""
+    return f"{study.name}: {cell.row}, {cell.column}, seed {run.config.seed}"
+
+
+def _is_read(read: Read, run: Run) -> bool:
+    def refuse() -> Dataset:
+        raise DataMissing
+
+    try:
+        read(run, refuse)
+    except (DataMissing, DamagedRun):
+        return False
+    return True
+
+
+def _take(read: Read, run: Run, data: DataConfig, name: str, show: Tell) -> None:
+    show(name)
+    with suppress(DataMissing, DamagedRun):  # `collect` will say so
+        read(run, partial(_load, data))
 
 
 def collect(
@@ -50,7 +97,7 @@ def collect(
     root: Path,
     *,
     seeds: int | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Tell = lambda text: None,
 ) -> Results:
     """What is on disk of a study, measured.
 
@@ -65,13 +112,13 @@ def collect(
     for cell in study.cells(scale):
         read_off: dict[Run, dict[str, float]] = {}
         for run in finished(cell, root, seeds):
-            name = f"{cell.row}, {cell.column}, seed {run.config.seed}"
-            tell(f"{study.name}: {name}")
+            tell(told(study, cell, run))
             if run.results["stopped"] is not None:
+                name = f"{cell.row}, {cell.column}, seed {run.config.seed}"
                 missing[f"{name}: its loss stopped being finite; left out."] = None
                 continue
             try:
-                read_off[run] = readings(run, partial(_load, cell.config.data))
+                read_off[run] = study.read(run, partial(_load, cell.config.data))
             except (DataMissing, DamagedRun) as error:
                 missing[str(error)] = None
         if not read_off:
@@ -103,6 +150,8 @@ def _missing(data: DataConfig) -> str | None:
     try:
         if isinstance(data, FileConfig):
             data.files()
+        if isinstance(data, Perturbed):
+            read_document(data.folder)
     except DataMissing as error:
         return str(error)
     return None

@@ -9,13 +9,18 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from unpick.data import Dataset
+from unpick.perturb import PerturbConfig
 from unpick.runs import Run
+from unpick.studies.measures import readings
 from unpick.studies.published import Printed
 from unpick.training import RunConfig
 from unpick.training.config import to_json
 
 Scale: TypeAlias = Literal["quick", "standard", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+# What is read off a finished run; the function gives the run's data, if need be.
+Read: TypeAlias = Callable[[Run, Callable[[], Dataset]], dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -165,9 +170,11 @@ class Study:
         source: Paper, table, figure.
         about: What was done and what is open, in a paragraph or more, separated by empty lines.
         cells: What is run at a scale; nothing if all is computed on the spot.
-        measures: What the table shows of each cell; keys of `studies.measures.readings`.
+        measures: What the table shows of each cell; keys of what `read` gives.
         claims: What the source says.
         drawings: Its figures.
+        read: What is read off a finished run, and kept in its folder.
+        twins: Perturbed twins that cells are trained on; made before.
     """
 
     name: str
@@ -178,6 +185,8 @@ class Study:
     measures: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     drawings: tuple[Drawing, ...] = ()
+    read: Read = readings
+    twins: Callable[[Scale], Sequence[PerturbConfig]] = lambda scale: ()
 
     @property
     def paragraphs(self) -> list[str]:
@@ -193,30 +202,36 @@ class Study:
         return cell.note or "the paper gives no setting"
 
 
-def departures(config: RunConfig, paper: RunConfig) -> str:
-    """What differs between two configurations, in words.
+def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConfig) -> str:
+    """What differs between two configurations of a kind, in words.
 
     Example:
         >>> from unpick.training import preset
         >>> departures(replace(preset("synth-lin"), steps=500), preset("synth-lin"))
         'steps 500 instead of 187200'
     """
-    ours, theirs = _leaves(to_json(config)), _leaves(to_json(paper))
-    # Fields that only one of two kinds has go with the kind, which is named.
-    return ", ".join(
-        f"{name} {value} instead of {theirs[name]}"
-        for name, value in ours.items()
-        if value != theirs.get(name, value) and name not in ("seed", "path")
-    )
+    ours, theirs = to_json(config), to_json(paper)
+    leaves, other = _leaves(ours), _leaves(theirs)
+    told = {
+        # Fields that only one of two kinds has go with the kind, which is named.
+        key: f"{key[1]} {value} instead of {other[key]}"
+        for key, value in leaves.items()
+        if value != other.get(key, value) and key[1] not in ("seed", "path", "recipe")
+    }
+    # The data and the model stand apart, so that methods share them.
+    same = {name: ours[name] for name in ours if name in ("data", "model")}
+    first = [told.pop(key) for key in _leaves(same) if key in told]
+    return "; ".join(", ".join(part) for part in (first, told.values()) if part)
 
 
-def _leaves(document: dict[str, Any]) -> dict[str, str]:
-    """The fields that have a value of their own, as text."""
-    leaves: dict[str, str] = {}
+def _leaves(document: dict[str, Any]) -> dict[tuple[str, str], str]:
+    """The fields that have a value of their own, as text; layers by the kind of network, too."""
+    leaves: dict[tuple[str, str], str] = {}
     for name, value in document.items():
         if isinstance(value, dict):
-            leaves |= {name: value["type"]} | _leaves(value)
+            leaves |= {("", name): value["type"]} | _leaves(value)
+        elif isinstance(value, list):  # nothing beside the layers of another kind
+            leaves[document["type"], name] = " ".join(map(str, value))
         elif name != "type":
-            many = isinstance(value, list)
-            leaves[name] = " ".join(map(str, value)) if many else f"{value}"
+            leaves["", name] = f"{value}"
     return leaves

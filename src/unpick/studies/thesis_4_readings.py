@@ -1,0 +1,85 @@
+"""What is read off a run for chapter 4: scores against factors, and what the latents do."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from unpick.data import Dataset, split
+from unpick.geometry import decoder_jacobians, distance_to_orthogonality
+from unpick.geometry.optimal_posterior import ACTIVE_BELOW
+from unpick.metrics import MutualInformationGap, dci, factor_vae_score, mutual_information_gap, sap
+from unpick.models import Autoencoder
+from unpick.runs import Run
+from unpick.studies.keeping import kept
+from unpick.studies.measures import JACOBIANS, SAMPLES, decoder, posterior
+
+FILE = "chapter4.json"
+VERSION = 1  # one more makes the kept ones old
+
+
+def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
+    """What a run gives, as far as it has it; kept in its folder.
+
+    `MIG`, `DCI` (disentanglement, fast learner), `FactorVAE` and `SAP` on test observations, and
+    `MIG, NAME` of every factor. Of posteriors with a variance: `active` latents, those with
+    E(sigma^2) < 0.8 (Zietlow 2022, section 4.3.4), and `sigma 1`, `sigma 2`, ..., the mean
+    deviation of each latent, ascending. With a decoder: `DtO`, its `chance` value, `DtO, active`,
+    and `error`, the root mean square over pixels of what the mean reconstruction misses.
+
+    Args:
+        run: A finished one.
+        load: Gives its data set; not called if the readings are there.
+    """
+    return kept(run, FILE, {"version": VERSION}, lambda: take(run, load()))
+
+
+def take(run: Run, dataset: Dataset) -> dict[str, float]:
+    """The same, measured."""
+    model, test = run.model(), split(dataset).test[:SAMPLES]
+    x = dataset.observe(test)
+    mean, variance = posterior(model, x)
+    values, gap = scores(mean.double().numpy(), dataset, test)
+    for factor, part in zip(dataset.factors, gap.per_factor, strict=True):
+        values[f"MIG, {factor.name}"] = float(part)
+    active = torch.ones(mean.shape[1], dtype=torch.bool)
+    if variance is not None:
+        active = variance.mean(0) < ACTIVE_BELOW
+        values["active"] = float(active.sum())
+        deviations = variance.sqrt().mean(0).sort().values
+        values |= {f"sigma {j}": float(each) for j, each in enumerate(deviations, 1)}
+    if model.decodes:
+        jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS])
+        dto = distance_to_orthogonality(jacobians)
+        values |= {"DtO": dto.mean, "chance": dto.chance}
+        if active.sum() > 1:
+            values["DtO, active"] = distance_to_orthogonality(jacobians, active=active).mean
+        values["error"] = error(model, x, mean)
+    return values
+
+
+def scores(
+    codes: Float[np.ndarray, "n d"], dataset: Dataset, test: Int[Tensor, "n"]
+) -> tuple[dict[str, float], MutualInformationGap]:
+    """The four scores of tables 4.2 to 4.5, and the parts of the first."""
+    factors = dataset.factor_values(test).double().numpy()
+    gap = mutual_information_gap(codes, factors)
+    values = {
+        "MIG": gap.score,
+        "DCI": dci(codes, factors, learner="fast").disentanglement,
+        "FactorVAE": factor_vae_score(codes, factors).score,
+        "SAP": sap(codes, factors).score,
+    }
+    return values, gap
+
+
+def error(model: Autoencoder, x: Float[Tensor, "n ..."], z: Float[Tensor, "n d"]) -> float:
+    """Root mean square over observations and pixels of what the decoder misses at z."""
+    decode, total = decoder(model), 0.0
+    with torch.no_grad():
+        for images, codes in zip(x.split(1000), z.split(1000), strict=True):
+            total += float((decode(codes) - images).square().sum())
+    return math.sqrt(total / x.numel())

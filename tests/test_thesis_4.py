@@ -1,0 +1,424 @@
+"""Chapter 4 of the thesis: what is run, what is read off it, and what can be said of it."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from unpick.data import Dataset, Dense, Factor, Noisy
+from unpick.data.shapes3d import Shapes3D
+from unpick.data.synthetic import SynthLin
+from unpick.metrics import mutual_information_gap
+from unpick.models import MLP, Autoencoder, ModelConfig
+from unpick.objectives import AE, PCL, BetaTCVAE, BetaVAE, FactorVAE, SlowVAE
+from unpick.perturb import PerturbConfig
+from unpick.report.study import study_table
+from unpick.runs import Run, make
+from unpick.studies import (
+    STUDIES,
+    Cell,
+    Outcome,
+    Results,
+    Study,
+    collect,
+    published,
+    run,
+    running,
+    thesis_4_cells,
+    thesis_4_claims,
+    thesis_4_drawings,
+    thesis_4_readings,
+)
+from unpick.studies.chapter4 import METHODS, NAMES, SETTINGS, VARIATIONAL, change, config
+from unpick.studies.study import departures
+from unpick.studies.thesis_4_pixels import difference
+from unpick.studies.thesis_4_planes import pair, plane
+from unpick.training import RunConfig, preset
+
+STUDY = STUDIES["thesis-4"]
+TINY = Shapes3D(8)
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def cache(rendered, monkeypatch):
+    monkeypatch.setenv("UNPICK_DATA", str(rendered))
+
+
+def outcome(cell, **values):
+    """What would have come out, without runs."""
+    arrays = {name.replace("_", " "): np.array(v, dtype=float) for name, v in values.items()}
+    runs = tuple(Run(Path(), cell.config, {}) for _ in next(iter(arrays.values())))
+    return Outcome(cell, runs, arrays)
+
+
+def exactly(mean, std, n=10):
+    """Values with this mean and deviation."""
+    z = np.linspace(-1, 1, n)
+    return mean + std * z / z.std(ddof=1)
+
+
+def planted(values, scale="standard"):
+    """Results where `values(row, column)` gives the readings of a cell, or None."""
+    found = [(cell, values(cell.row, cell.column)) for cell in STUDY.cells(scale)]
+    return Results(STUDY, scale, tuple(outcome(cell, **v) for cell, v in found if v))
+
+
+def verdicts(results):
+    return [claim.check(results) for claim in STUDY.claims]
+
+
+def test_the_printed_numbers_judged_by_the_claims():
+    """As `about` says: three claims fail for the thesis itself, each for one entry."""
+    by_name = {name: method for method, name in NAMES.items()}
+
+    def printed(row, column):
+        entries = published(
+            "thesis-4", row.replace("sprites", "dsprites"), by_name.get(column, "")
+        )
+        return {measure: exactly(each.mean, each.std) for measure, each in entries.items()}
+
+    halves, noise, stay, lose, clearly, others, *rest = verdicts(planted(printed))
+    assert halves.holds
+    assert noise.holds
+    assert "sprites: 61% left" in noise.evidence
+    assert not stay.holds
+    assert "weak GAN on sprites: -0.09, pooled deviation 0.04" in stay.evidence
+    assert lose.holds
+    assert clearly.holds is False
+    assert clearly.evidence == "FactorVAE on sprites: 0.27 to 0.20 (1.4 SE)"
+    assert others.holds is False
+    assert others.evidence.startswith("SlowVAE on sprites, FactorVAE: 0.77 to 0.77")
+    assert [verdict.holds for verdict in rest] == [None] * 4
+
+
+def test_hyperparameters_are_those_of_table_4_1():
+    aims = {
+        (data, method): config(data, method, "original", "paper").objective
+        for data in SETTINGS["paper"]
+        for method in VARIATIONAL
+    }
+    assert list(aims.values()) == [
+        *(BetaVAE(8.0), FactorVAE(35.0), BetaTCVAE(6.0), SlowVAE(1.0)),
+        *(BetaVAE(32.0), FactorVAE(7.0), BetaTCVAE(32.0), SlowVAE(1.0)),
+    ]
+    for data, epsilon, ensemble in (("sprites", 0.1, 1), ("shapes3d", 0.175, 4)):
+        twin = change(data, "paper")
+        assert (twin.epsilon, twin.ensemble, twin.samples, twin.decoder_batches) == (
+            *(epsilon, ensemble, 5, 3),
+        )
+        noisy = config(data, "ae", "noise", "paper")
+        assert noisy.data == Noisy(SETTINGS["paper"][data].data, epsilon)
+        assert noisy.model.latents == {"sprites": 5, "shapes3d": 6}[data]
+        assert isinstance(noisy.objective, AE)
+
+
+@pytest.mark.parametrize("scale", SETTINGS)
+def test_nothing_is_trained_twice(scale):
+    """Restarts of the change are the first runs of a cell, and no two cells share a run."""
+    cells = STUDY.cells(scale)
+    configs = [config for cell in cells for config in cell.configs()]
+    assert len({*configs}) == len(configs)
+    for twin in STUDY.twins(scale):
+        assert {*twin.candidates()} <= {*configs}
+        assert any(cell.config.data == twin.data() for cell in cells)
+    searched = [cell for cell in cells if cell.row.endswith("search")]
+    methods = len([method for method in METHODS[scale] if method in VARIATIONAL])
+    others = sum(len(chosen.search) - 1 for chosen in SETTINGS[scale].values())
+    assert len(searched) == methods * others
+    twice = next(cell for cell in searched if cell.column == "beta-VAE x 2")
+    once = next(c for c in cells if c.row == "sprites, modified" and c.column == "beta-VAE")
+    assert twice.config.objective.beta == 2 * once.config.objective.beta
+    assert replace(twice.config, objective=once.config.objective) == once.config
+
+
+def test_over_pruned_runs_are_those_with_fewer_latents_than_factors():
+    (cell, *_) = STUDY.cells("standard")
+    full, few = (outcome(cell, active=a) for a in ([5, 5, 4], [3, 3, 2]))
+    assert thesis_4_cells.needed(full, "sprites") == 5
+    assert thesis_4_cells.needed(few, "sprites") == 3  # it never had more
+    assert thesis_4_cells.unpruned(full, 5.0).tolist() == [True, True, False]
+
+
+def test_a_search_recovers_or_does_not():
+    def search(best, active):
+        """Twice the hyperparameter reaches `best` with so many latents."""
+
+        def values(row, column):
+            high = row.endswith("original")
+            mig = [0.6, 0.6] if high else [0.2, 0.2]
+            if column.endswith("x 2"):
+                return {"MIG": [best, 0.2], "active": [active, 6]}
+            return {"MIG": mig, "active": [6, 6]}
+
+        return thesis_4_claims.not_recovered(planted(values))
+
+    assert search(0.3, 6).holds
+    assert search(0.9, 6).holds is False
+    pruned = search(0.9, 3)  # what over-pruned runs reach does not count
+    assert pruned.holds
+    assert "best 0.20 at x 0.75" in pruned.evidence
+    part = planted(lambda row, column: {"MIG": [0.5], "active": [6]} if "search" in row else None)
+    assert thesis_4_claims.not_recovered(part).holds is None
+
+
+def test_a_factor_that_gains_is_told():
+    def shape_gains(gain):
+        def values(row, column):
+            on_twin = "modified" in row
+            return {
+                "MIG, floor hue": [0.3 if on_twin else 0.5],
+                "MIG, shape": [0.5 + gain if on_twin else 0.5],
+            }
+
+        return thesis_4_claims.every_factor("shapes3d", planted(values))
+
+    assert shape_gains(-0.1).holds
+    assert shape_gains(0.1).holds is False
+    assert "shape 0.50 to 0.60" in shape_gains(0.1).evidence
+
+
+def test_at_quick_scale_the_effect_is_not_judged():
+    equal = {name: [0.5, 0.4] for name in (*STUDY.measures, "MIG, x")} | {"active": [5, 5]}
+    found = planted(lambda row, column: equal, "quick")
+    assert thesis_4_claims.every_factor("sprites", found).holds is False
+    assert [verdict.holds for verdict in verdicts(found)] == [None] * len(STUDY.claims)
+
+
+def test_marks_that_a_group_shares_stand_at_its_head():
+    cells = [c for c in STUDY.cells("standard") if c.row == "sprites, modified"]
+    found = [replace(outcome(c, MIG=[0.1, 0.2]), departs=STUDY.departures(c)) for c in cells]
+    table = study_table(Results(STUDY, "standard", tuple(found)))
+    head, *lines = [str(row[0]) for row in table.rows]
+    footnotes = dict(text.split(" ", 1) for text in table.footnotes if text.startswith("("))
+    shared = head.removeprefix("sprites, modified (").removesuffix(")").split(", ")
+    assert "rendered sprites stand for dSprites" in [footnotes[f"({mark})"] for mark in shared]
+    own = {line.split(" (")[0]: line.split(" (")[1][:-1].split(", ") for line in lines}
+    assert not {mark for marks in own.values() for mark in marks} & {*shared}
+    assert "beta 4.0 instead of 8.0" in footnotes[f"({own['beta-VAE'][0]})"]
+
+
+def test_layers_of_another_kind_of_network_are_not_compared():
+    ours = replace(preset("shapes3d", "locatello"), objective=BetaVAE(2.0), steps=5)
+    ours = replace(ours, model=replace(ours.model, network=MLP()))
+    told = departures(ours, preset("shapes3d", "locatello"))
+    assert (
+        told == "network MLP instead of Conv; beta 2.0 instead of 4.0, steps 5 instead of 300000"
+    )
+
+
+# Observations are four factors, each with its own size.
+SCALES = torch.tensor([1.0, 2.0, 3.0, 4.0])
+FACTORS = tuple(Factor(name, (0.0, 1.0, 2.0, 3.0, 4.0)) for name in "abcd")
+
+
+def grid():
+    places = torch.cartesian_prod(*[torch.arange(5.0) for _ in FACTORS])
+    return Dataset("toy", Dense((SCALES * places / 20).reshape(-1, 1, 1, 4)), FACTORS)
+
+
+def linear(turn, log_variance, posterior="diagonal", decodes=True):
+    """Encodes factors, centred and turned, and decodes them again."""
+    model = Autoencoder(
+        ModelConfig(4, posterior, "gaussian", MLP((), "relu", (), "relu")), (1, 1, 4), [0], decodes
+    )
+    into = torch.diag(20 / SCALES) @ turn
+    state = model.state_dict()
+    state["encoder.layers.0.weight"][0, :, :4] = into
+    state["encoder.layers.0.bias"][0, 0, :4] = -2 * turn.sum(0)
+    if posterior == "diagonal":
+        state["encoder.layers.0.weight"][0, :, 4:] = 0
+        state["encoder.layers.0.bias"][0, 0, 4:] = torch.tensor(log_variance)
+    if decodes:
+        state["decoder.layers.0.weight"][0] = turn.T @ torch.diag(SCALES / 20)
+        state["decoder.layers.0.bias"][0, 0] = 2 * SCALES / 20
+    model.load_state_dict(state)
+    return model.eval()
+
+
+@dataclass(frozen=True, eq=False)
+class Planted(Run):
+    trained: Autoencoder | None = None
+
+    def model(self):
+        return self.trained
+
+
+def readings(model, objective):
+    found = RunConfig(TINY, model.config, objective)
+    return thesis_4_readings.take(Planted(Path(), found, {}, model), grid())
+
+
+@pytest.fixture
+def quick_dci(monkeypatch):
+    """DCI has its own tests and takes seconds."""
+    monkeypatch.setattr(
+        thesis_4_readings, "dci", lambda *_, learner: SimpleNamespace(disentanglement=0.5)
+    )
+
+
+def test_readings_of_a_known_model(quick_dci):
+    aligned = readings(
+        linear(torch.eye(4), [math.log(v) for v in (0.04, 0.81, 0.01, 0.25)]), BetaVAE()
+    )
+    assert aligned["MIG"] > 0.8
+    assert aligned["MIG"] == pytest.approx(np.mean([aligned[f"MIG, {name}"] for name in "abcd"]))
+    assert aligned["FactorVAE"] == 1.0
+    assert [aligned[f"sigma {j}"] for j in (1, 2, 3, 4)] == pytest.approx([0.1, 0.2, 0.5, 0.9])
+    assert aligned["active"] == 3  # 0.81 is above 0.8
+    assert aligned["DtO"] == pytest.approx(0, abs=1e-3)
+    assert aligned["error"] == pytest.approx(0, abs=1e-5)
+    half = torch.full((4, 4), 0.5) * torch.tensor([[1, 1, 1, 1], [1, -1, 1, -1]] * 2)
+    half[2:] *= torch.tensor([1, 1, -1, -1])
+    turned = readings(linear(half, [0.0] * 4), BetaVAE())
+    assert turned["MIG"] < 0.2
+    assert turned["DtO"] > 0.5
+    assert turned["active"] == 0
+    assert "DtO, active" not in turned
+
+
+def test_an_encoder_alone_has_scores_only(quick_dci):
+    values = readings(linear(torch.eye(4), [], "delta", decodes=False), PCL())
+    assert values["MIG"] > 0.8
+    assert not {"DtO", "error", "active", "sigma 1"} & values.keys()
+
+
+def test_planes_lie_along_the_latents_of_two_factors():
+    """The latents are b falling, a, d, c rising; a plane of a and b finds and flips them."""
+    turn = torch.zeros(4, 4)
+    for factor, (latent, sign) in enumerate([(1, 1.0), (0, -1.0), (3, 1.0), (2, 1.0)]):
+        turn[factor, latent] = sign
+    found = plane(linear(turn, [0.0] * 4), grid(), ("a", "b"))
+    assert found.latents == (1, 0)
+    assert found.told == "2 and 1"
+    a, b, c = (found.images[..., 0, 0, k] for k in range(3))
+    assert (a.diff(dim=1) > 0).all()  # to the right
+    assert (b.diff(dim=0) < 0).all()  # upwards: the first row is on top
+    for constant in (a.diff(dim=0), b.diff(dim=1), c.diff(dim=0), c.diff(dim=1)):
+        assert constant.abs().max() < 1e-5
+
+
+def test_two_factors_of_one_latent_find_two_latents():
+    assert pair(np.array([[0.9, 0.8], [0.1, 0.5]])) == (0, 1)
+    assert pair(np.array([[0.9, 0.9], [0.7, 0.1], [0.1, 0.1]])) == (1, 0)
+    codes = np.arange(40.0)[:, None] % np.array([4, 5])
+    gap = mutual_information_gap(codes, codes[:, ::-1])
+    assert pair(gap.matrix) == (1, 0)
+
+
+def test_differences_of_pixels(cache):
+    same, noisy = difference(TINY, TINY), difference(TINY, Noisy(TINY, 0.1))
+    assert (same.largest, same.typical, same.share) == (0, 0, 0)
+    assert (np.diff(same.variances) <= 0).all()
+    assert 0.9 < same.variances.sum() <= 1 + 1e-9  # thirty components hold most of small rooms
+    assert 0.099 < noisy.largest <= 0.1 + 1e-6
+    # Uniform noise has the root mean square epsilon / sqrt 3; what is reflected moves less.
+    assert 0.9 < noisy.typical / (0.1 / math.sqrt(3)) <= 1.01
+    assert 0 < noisy.share < 0.1
+    assert difference(TINY, change("shapes3d", "paper").data()) is None
+
+
+def small_change(steps=1):
+    network = MLP((8,), "relu", (8,), "relu")
+    base = RunConfig(TINY, ModelConfig(6, "diagonal", "bernoulli", network), steps=2, batch=8)
+    return PerturbConfig(
+        base,
+        restarts=2,
+        steps=steps,
+        batch=4,
+        samples=1,
+        decoder_batches=1,
+        compress=(4,),
+        levels=2,
+    )
+
+
+@pytest.mark.slow
+def test_twins_are_made_before_the_runs_on_them_and_missed_when_only_collecting(
+    cache, tmp_path, monkeypatch
+):
+    twin = small_change()
+    on_twin = replace(twin.base, data=twin.data())
+    study = Study(
+        "tiny",
+        "t",
+        "Nobody (2000), table 1",
+        "",
+        lambda scale: [Cell("original", "a", twin.base, 2), Cell("modified", "a", on_twin, 1)],
+        ("x",),
+        read=lambda run, load: {"x": 1.0},
+        twins=lambda scale: [twin],
+    )
+    (missing,) = collect(study, "quick", tmp_path).missing
+    assert "twin.json" in missing
+    found = run(study, "quick", tmp_path, jobs=1, progress=False)
+    assert not found.missing
+    assert [len(o.runs) for o in found.outcomes] == [2, 1]
+    assert found.outcomes[1].values["x"].tolist() == [1.0]
+    assert len([*tmp_path.glob("*/results.json")]) == 3  # the restarts are the original's runs
+    monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "elsewhere"))
+    assert "twin.json" in collect(study, "quick", tmp_path).missing[0]
+
+
+@pytest.mark.slow
+def test_many_readings_are_taken_by_workers(tmp_path, monkeypatch):
+    config = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1)
+    cells = [Cell("a", "b", config, 2)]
+    monkeypatch.setattr(running, "MANY", 2)
+    runs, told = make(cells[0].configs(), tmp_path, jobs=1, progress=False), []
+    study = STUDIES["thesis-3.3"]
+    running.measure(study, cells, tmp_path, None, 2, told.append)
+    assert all((run.path / "readings.json").exists() for run in runs)
+    assert sorted(told) == [f"thesis-3.3: a, b, seed {k}" for k in (0, 1)]
+    told.clear()
+    running.measure(study, cells, tmp_path, None, 2, told.append)
+    assert not told  # they are there
+
+
+@pytest.mark.slow
+def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
+    """Every claim and every drawing, from runs of a few steps on one data set."""
+    setting = replace(
+        SETTINGS["standard"]["shapes3d"],
+        data=TINY,
+        network=MLP((8,), "relu", (8,), "relu"),
+        steps=2,
+        batch=8,
+        seeds=1,
+        restarts=2,
+        ensemble=1,
+        change_steps=1,
+        lengths={},
+        search=(1.0, 2.0),
+    )
+    monkeypatch.setattr(thesis_4_readings, "SAMPLES", 300)
+    monkeypatch.setitem(SETTINGS, "standard", {"shapes3d": setting})
+    monkeypatch.setitem(METHODS, "standard", ("ae", "beta-vae", "pcl"))
+    thesis_4_cells.cells.cache_clear()
+    try:
+        found = run(STUDY, "standard", tmp_path, jobs=1, progress=False)
+        assert len(found.outcomes) == len(STUDY.cells("standard")) == 10
+        assert not found.missing
+        assert "largest change" in verdicts(found)[-1].evidence
+        drawn = {drawing.name: drawing.draw(found) for drawing in STUDY.drawings}
+        empty = {name for name, figure in drawn.items() if figure is None}
+        assert empty == {"thesis-4.3-sprites", "thesis-4.10-sprites"}
+        assert all(isinstance(drawn[name], Figure) for name in drawn.keys() - empty)
+    finally:
+        thesis_4_cells.cells.cache_clear()
+
+
+def test_nothing_is_drawn_from_nothing():
+    assert [d.name for d in STUDY.drawings if d.draw(Results(STUDY, "standard")) is not None] == []
+    part = planted(lambda row, column: {"MIG": [0.5]} if column == "AE" else None)
+    assert isinstance(thesis_4_drawings.scores("MIG", part), Figure)
+    assert thesis_4_drawings.restarts(part) is None
