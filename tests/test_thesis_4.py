@@ -34,7 +34,8 @@ from unpick.studies import (
     thesis_4_drawings,
     thesis_4_readings,
 )
-from unpick.studies.chapter4 import METHODS, NAMES, SETTINGS, VARIATIONAL, change, config
+from unpick.studies.chapter4 import change, config
+from unpick.studies.chapter4_scales import METHODS, NAMES, SETTINGS, VARIATIONAL
 from unpick.studies.study import departures
 from unpick.studies.thesis_4_pixels import difference
 from unpick.studies.thesis_4_planes import pair, plane

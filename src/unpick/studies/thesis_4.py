@@ -4,7 +4,7 @@ from functools import partial
 
 from unpick.studies import thesis_4_claims as claims
 from unpick.studies import thesis_4_drawings as drawings
-from unpick.studies.chapter4 import FACTORS
+from unpick.studies.chapter4_scales import FACTORS
 from unpick.studies.study import Claim, Drawing, Study
 from unpick.studies.thesis_4_cells import MEASURES, cells, twins
 from unpick.studies.thesis_4_readings import readings

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from unpick.perturb import PerturbConfig
-from unpick.studies.chapter4 import (
+from unpick.studies.chapter4 import change, config, note
+from unpick.studies.chapter4_scales import (
     FACTORS,
     METHODS,
     NAMES,
@@ -18,9 +19,6 @@ from unpick.studies.chapter4 import (
     Data,
     Method,
     Twin,
-    change,
-    config,
-    note,
 )
 from unpick.studies.published import published
 from unpick.studies.study import Cell, Outcome, Results, Scale

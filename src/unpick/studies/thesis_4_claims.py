@@ -7,14 +7,8 @@ from itertools import product
 import numpy as np
 
 from unpick.data import Noisy
-from unpick.studies.chapter4 import (
-    FACTORS,
-    NAMES,
-    OTHERS,
-    SETTINGS,
-    Data,
-    config,
-)
+from unpick.studies.chapter4 import config
+from unpick.studies.chapter4_scales import FACTORS, NAMES, OTHERS, SETTINGS, Data
 from unpick.studies.study import Outcome, Results, Verdict
 from unpick.studies.thesis_4_cells import SEARCHES, found, multiples, needed, searched, unpruned
 from unpick.studies.thesis_4_pixels import difference

@@ -12,7 +12,8 @@ from unpick.figures.planes import planes
 from unpick.figures.restart_scores import Search, factor_bars, grouped_scores, histograms, violins
 from unpick.figures.spectra import Latents, Pixels, latent_spectra, pixel_spectra
 from unpick.figures.twins import twin_sheet
-from unpick.studies.chapter4 import (
+from unpick.studies.chapter4 import config
+from unpick.studies.chapter4_scales import (
     FACTORS,
     METHODS,
     NAMES,
@@ -20,7 +21,6 @@ from unpick.studies.chapter4 import (
     TWINS,
     VARIATIONAL,
     Data,
-    config,
 )
 from unpick.studies.study import Outcome, Results
 from unpick.studies.thesis_4_cells import found, needed, searched, unpruned

@@ -11,7 +11,7 @@ from torch import Tensor
 from unpick.data import Dataset, split
 from unpick.metrics import mutual_information_gap
 from unpick.models import Autoencoder
-from unpick.studies.chapter4 import Data
+from unpick.studies.chapter4_scales import Data
 from unpick.studies.measures import SAMPLES, decoder, posterior
 
 PLANES: Mapping[Data, tuple[str, str]] = {
