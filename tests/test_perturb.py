@@ -12,17 +12,19 @@ import torch
 from unpick.cli import main
 from unpick.data import Dataset, Dense, Factor, Noisy, load
 from unpick.data.shapes3d import Shapes3D
-from unpick.models import MLP, Autoencoder, ModelConfig
+from unpick.models import MLP, Autoencoder, Conv, ModelConfig
 from unpick.models.posterior import Diagonal
 from unpick.objectives import AE, BetaVAE
 from unpick.perturb import PerturbConfig, perturb
 from unpick.perturb.choosing import Candidate, choose, judge
 from unpick.perturb.contest import Contest, ticks
-from unpick.perturb.network import REACH, Change, features
+from unpick.perturb.making import varying
+from unpick.perturb.network import Change, features
 from unpick.runs import Run, make
 from unpick.training import Adam, RunConfig
 
 MODEL = ModelConfig(2, "diagonal", "gaussian", MLP((16,), "tanh", (16,), "tanh"))
+CONVOLUTIONS = Conv(((8, 4, 2, 1),), (), (), 8, ())
 BASE = RunConfig(Shapes3D(8), MODEL, BetaVAE(0.1), Adam(1e-3), steps=30, batch=32)
 CONFIG = PerturbConfig(BASE, 0.1, restarts=3, steps=12, batch=16, samples=2, levels=16)
 
@@ -115,14 +117,33 @@ def test_the_change_depends_on_one_number_and_stays_within_epsilon():
     torch.testing.assert_close(w[:4, 3], torch.tensor([-1, -1 / 3, 1 / 3, 1]))
     assert torch.equal(w[:, :3].sum(1), torch.ones(12))
     change = Change(CONFIG, 4, dataset.shape)
-    change.spread(w)
+    change.begin(w)
+    change.eval()
     with torch.no_grad():
         s = change.neuron(w)
         assert torch.equal(change(w), change.draw(s))
         assert change.draw(1e3 * torch.randn(50)).abs().max() <= np.float32(CONFIG.epsilon)
-    before = REACH * torch.atanh(s / REACH)  # behind the neuron's bound
-    assert before.mean() == pytest.approx(0, abs=1e-5)
-    assert before.std() == pytest.approx(1, abs=1e-4)
+    assert s.mean() == pytest.approx(0, abs=1e-5)
+    assert s.std() == pytest.approx(1, abs=1e-4)
+
+
+def test_a_constant_change_does_not_vary_and_a_flipped_sign_does():
+    pattern = torch.rand(1, 4, 4)
+    same, flipped = torch.stack([pattern, pattern]), torch.stack([pattern, -pattern])
+    level = torch.tensor([0, 1, 1, 0])
+    assert varying(same, level) == pytest.approx(0, abs=1e-12)
+    assert varying(flipped, level) == pytest.approx(1)
+    assert varying(flipped, torch.tensor([0, 0, 0, 1])) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("network", [MODEL.network, CONVOLUTIONS])
+def test_the_neuron_stays_alive(network):
+    model = replace(MODEL, network=network)
+    running = contest(replace(CONFIG, base=replace(BASE, model=model), learning_rate=1e-2))
+    running.advance(30)
+    with torch.no_grad():
+        s = running.change.neuron(running.features(torch.arange(12)))
+    assert 0.3 < s.std() < 3
 
 
 def test_without_a_grid_the_change_depends_on_the_code():
@@ -154,6 +175,9 @@ def test_equal_models_leave_nothing_to_gain():
         running.model.encoder.pairs[-1][0][..., 2:] = 0
     losses = running.losses(changed=True)
     assert losses.entangled == pytest.approx(losses.disentangled, rel=1e-6)
+    x = running.dataset.observe(torch.arange(8))
+    output = running._decode(running._latents(x, torch.randn(2, 16, 2)))
+    assert running._pull(output).abs().max() < 1e-5
     assert running.losses(changed=False) != losses
 
 
@@ -161,8 +185,11 @@ def test_the_change_goes_down_the_difference_of_the_losses():
     running = contest(replace(CONFIG, batch=12, learning_rate=1e-2, epsilon=0.3))
     for member in (0, 1):
         running.players["decoders"].freeze(member)
+    with torch.no_grad():  # such that reconstructions differ from image to image
+        for tensor in running.model.parameters():
+            tensor.mul_(3)
     before = running.losses(changed=True)
-    running.advance(20)
+    running.advance(150)
     after = running.losses(changed=True)
     gap = before.entangled - before.disentangled
     assert after.entangled - after.disentangled < gap - 0.3
@@ -210,7 +237,7 @@ def test_the_derivatives_are_autograds(likelihood):
     (slope,) = torch.autograd.grad(losses.sum(), output, retain_graph=True)
     torch.testing.assert_close(running._slope(target, output), slope)
     (pull,) = torch.autograd.grad(losses[0] - losses[1], target)
-    torch.testing.assert_close(running._pull(output), pull)
+    torch.testing.assert_close(running._pull(output), pull - pull.mean(0))
 
 
 def test_the_loss_is_the_sum_over_pixels_averaged_over_images_and_draws():

@@ -131,6 +131,9 @@ def _tell(twin: "Perturbed", score: str) -> None:
         f"change: at most {report['largest change']:.4g} (allowed {document['epsilon']:g}), "
         f"on average {report['mean change']:.4g}"
     )
+    write(f"  {report['varying']:.0%} of it differ between images, the rest is one pattern on all")
+    if report["after"]["entangled"] >= report["after"]["disentangled"]:
+        write("the entangled side is not the cheaper one yet: more --change-steps may help")
     options = describe(twin.original)
     name, folder = options.pop("name"), str(twin.folder)
     plain = describe(type(twin.original)())

@@ -63,7 +63,7 @@ class Contest:
         with torch.no_grad():
             some = self.features(self._judged(1000))
         self.change = Change(config, some.shape[1], dataset.shape).eval()
-        self.change.spread(some)
+        self.change.begin(some)
         self.players = {
             "decoders": Player(model.decoder, [Adam(config.decoder_rate)] * model.members, EPS),
             "change": Player(self.change, [Adam(config.learning_rate)], EPS),
@@ -129,13 +129,16 @@ class Contest:
 
     @torch.no_grad()
     def _pull(self, output: Float[Tensor, "s k b ..."]) -> Float[Tensor, "b ..."]:
-        r"""The derivative of the change's loss by x'; it does not depend on x'.
+        r"""The derivative of the change's loss by x', less its mean over the images.
 
         Distortion has a term in x' that does not know the model, and one that is linear in x'
-        (-2 x' \hat x, or -x' \hat x with logits). In the difference only the latter is left.
+        (-2 x' \hat x, or -x' \hat x with logits). In the difference only the latter is left, so
+        the derivative does not depend on x'. What is common to all images would only ask for a
+        constant pattern, to which the decoders adapt and which uses up epsilon.
         """
         entangled, disentangled = output.mean(1).chunk(2)
-        return (disentangled - entangled).sum(0).mul_(self.factor / output.shape[2])
+        pull = (disentangled - entangled).sum(0).mul_(self.factor / output.shape[2])
+        return pull - pull.mean(0)
 
     def _draw(self, purpose: str, tick: int) -> tuple[Int[Tensor, "b"], Float[Tensor, "s kb d"]]:
         """A batch for all models, and each model's own noise."""

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from unpick.data import Perturbed
 from unpick.data.twins import pixels, save_twin
@@ -72,6 +74,7 @@ def perturb(
             "after": after._asdict(),
             "largest change": float(table.abs().max()),
             "mean change": float(size[level].mean()),
+            "varying": varying(table, level),
             "environment": disk.environment(),
             "log": contest.log,
         }
@@ -80,6 +83,13 @@ def perturb(
         save_twin(twin, config.epsilon, table, level, recipe=recipe, report=report)
         shutil.rmtree(under_way, ignore_errors=True)
     return twin
+
+
+def varying(table: Float[Tensor, "l ..."], level: Int[Tensor, "n"]) -> float:
+    """The share of the change, in squares, that is not the same for all observations."""
+    rows = table.flatten(1).double()
+    often = level.bincount(minlength=len(rows)).double() / len(level)
+    return float(1 - (often @ rows).square().sum() / (often @ rows.square()).sum())
 
 
 def train(contest: Contest, folder: Path, seconds: float, show: Callable[[Report], None]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
+from torch.nn.functional import batch_norm, one_hot
 
 from unpick.data import Dataset
 from unpick.models import Autoencoder, ModelConfig
@@ -13,7 +13,7 @@ from unpick.models.networks import Dense
 from unpick.perturb.config import PerturbConfig
 from unpick.training.streams import generator
 
-REACH = 3.0  # the neuron stays within, as latents of a standard normal do
+MOMENTUM = 0.02  # of the neuron's running mean and variance
 
 Features = Callable[[Int[Tensor, "n"]], Float[Tensor, "n f"]]
 
@@ -22,7 +22,9 @@ class Change(nn.Module):
     r"""m(w) with a one-neuron bottleneck (Zietlow 2022, section 4.3.1), an ensemble of one.
 
     Dense layers lead from w to the neuron s, and the decoder of the models it is trained against,
-    with one latent in, from s to \epsilon \tanh(\cdot), which no pixel can exceed.
+    with one latent in, from s to \epsilon \tanh(\cdot), which no pixel can exceed. The neuron is
+    batch-normalised: left alone, it drifts in the first steps to where the change is the same for
+    all observations, and stays there.
     """
 
     def __init__(self, config: PerturbConfig, inputs: int, shape: tuple[int, ...]) -> None:
@@ -32,21 +34,21 @@ class Change(nn.Module):
         self.into = Dense((inputs, *config.compress, 1), "relu", start)
         model = ModelConfig(1, "delta", "gaussian", config.base.model.network)
         self.out_of = Autoencoder(model, shape, [config.seed]).decoder
+        self.register_buffer("mean", torch.zeros(1))
+        self.register_buffer("variance", torch.ones(1))
 
     @torch.no_grad()
-    def spread(self, w: Float[Tensor, "n f"]) -> None:
-        """Set the neuron's weights such that it has mean 0 and deviation 1 on these observations.
-
-        Drawn at random it would hardly vary, and all observations would get the same change.
-        """
-        last, before = self.into.pairs[-1], self.into(w[None])
-        for tensor in last:
-            tensor.div_(before.std())
-        last[1].sub_(before.mean() / before.std())
+    def begin(self, w: Float[Tensor, "n f"]) -> None:
+        """Take the first mean and variance of the neuron from these observations."""
+        s = self.into(w[None])
+        self.get_buffer("mean").fill_(s.mean())
+        self.get_buffer("variance").fill_(s.var())
 
     def neuron(self, w: Float[Tensor, "n f"]) -> Float[Tensor, "n"]:
-        """The one number that all of w becomes."""
-        return REACH * torch.tanh(self.into(w[None])[0, :, 0] / REACH)
+        """The one number that all of w becomes: of mean 0 and variance 1."""
+        mean, variance = self.get_buffer("mean"), self.get_buffer("variance")
+        s, learning = self.into(w[None])[0], self.training
+        return batch_norm(s, mean, variance, training=learning, momentum=MOMENTUM, eps=1e-12)[:, 0]
 
     def draw(self, s: Float[Tensor, "n"]) -> Float[Tensor, "n ..."]:
         """The change at these values of the neuron."""
