@@ -10,10 +10,12 @@ import pytest
 
 from unpick.cli import main
 from unpick.data import DATASETS, load
-from unpick.objectives import BetaVAE
+from unpick.data.shapes3d import Shapes3D
+from unpick.models import MLP, ModelConfig
+from unpick.objectives import PCL, BetaVAE
 from unpick.runs import make
-from unpick.studies import STUDIES, scoring
-from unpick.training import Adam, preset
+from unpick.studies import STUDIES, measures, scoring
+from unpick.training import Adam, RunConfig, preset
 
 
 def run(capsys, *arguments):
@@ -270,6 +272,23 @@ def test_diagnose_a_run(capsys, trained, tmp_path, monkeypatch):
     assert code == 0
     assert "you gave 0.05" in out  # from its configuration
     assert (tmp_path / "diagnosis" / "index.html").exists()
+
+
+@pytest.mark.slow
+def test_a_run_without_a_decoder_is_scored_and_not_diagnosed(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    model = ModelConfig(2, "delta", network=MLP((4,), "tanh", (4,), "tanh"))
+    config = RunConfig(Shapes3D(8), model, PCL(), steps=2, batch=16)
+    (trained,) = make([config], tmp_path, jobs=1, progress=False)
+    code, out, _ = run(capsys, "measure", str(trained.path), "--samples", "500", "--draws", "0")
+    assert code == 0
+    assert "MIG" in out
+    assert "DtO" not in out
+    monkeypatch.setattr(measures, "SAMPLES", 500)
+    assert measures.take(trained, config.data.load()).keys() == {"DS"}
+    code, _, err = run(capsys, "diagnose", str(trained.path))
+    told = "diagnose needs a decoder, and pcl has none; unpick measure scores its codes"
+    assert (code, err) == (2, f"unpick: {told}\n")
 
 
 @pytest.mark.parametrize("data", DATASETS)

@@ -74,11 +74,11 @@ def test_violins_need_four_values_and_tell_what_was_left_out():
     search = Search(
         np.array([0.6, 0.8]),
         {"1x": np.array([0.1, 0.2, 0.3, 0.4]), "2x": np.array([0.1, 0.2, 0.3])},
-        {"1x": 0, "2x": 2},
+        {"1x": 0, "2x": 2, "orig.": 1},
     )
     figure = violins({"data": {"first": search}, "more": {"second": search}}, "MIG")
     shown, empty = figure.axes[:2]
-    assert words(shown) == ["orig.", "1x", "2x\n-2"]
+    assert words(shown) == ["orig.\n-1", "1x", "2x\n-2"]
     assert len(shown.collections) == 1
     (level,) = [line for line in shown.lines if line.get_linestyle() == "--"]
     assert np.asarray(level.get_ydata()) == pytest.approx([0.7, 0.7])

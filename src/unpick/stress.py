@@ -1,7 +1,7 @@
 """How much of its score a method owes to the local variance structure of the data.
 
-It is trained on a data set, on the twin with noise and on the perturbed twin, which has changes
-of the same size, but such that directions of large local variance are not those of the factors
+It is trained on a data set, on the twin with noise and on the perturbed twin, which has the same
+largest change, but such that directions of large local variance are not those of the factors
 (Zietlow 2022, chapter 4). What it loses on the perturbed twin and not on the noisy one, it owes.
 """
 
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
+from scipy.stats import t as student
+from torch import Tensor
 
 from unpick.data import DataConfig, Dataset, Noisy, Perturbed, split
 from unpick.data.twins import read_document
@@ -19,14 +22,15 @@ from unpick.diagnosis.subject import encode_all
 from unpick.runs import make
 from unpick.studies.measures import SAMPLES, posterior
 from unpick.studies.thesis_4_readings import scores
-from unpick.training import RunConfig, preset
+from unpick.training import RunConfig
 from unpick.training.config import from_json, to_json
 
 Twin = Literal["original", "noise", "perturbed"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
-DRAWS = 2000  # resamples of the seeds, for intervals
+LOOKED_AT = 1000  # test images on which the size of a change is taken
 
-Fit = Callable[[Dataset, int], Callable[[Any], Any]]
+Encode = Callable[[Any], Any]
+Fit = Callable[[Dataset, int], Encode]
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,19 @@ class Owed:
 
 @dataclass(frozen=True, eq=False)
 class Stress:
-    """The scores of a method on a data set and its twins, a value a seed."""
+    """The scores of a method on a data set and its twins.
 
-    values: Mapping[Twin, Mapping[str, Float[np.ndarray, "s"]]]
+    Attributes:
+        values: A value for every seed that did not diverge.
+        chance: What a random linear projection of the original to as many latents scores.
+        change: Root mean square of what each twin changes, on test images.
+        seeds: How many there were on each of the three.
+    """
+
+    values: Mapping[Twin, Mapping[str, Float[np.ndarray, "_"]]]
+    chance: Mapping[str, float]
+    change: Mapping[Twin, float]
+    seeds: int
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -50,24 +64,32 @@ class Stress:
         return tuple(self.values["original"])
 
     def owed(self, measure: str) -> Owed:
-        """(noise - perturbed) / original, of the means over seeds."""
+        r"""(noise - perturbed) / original, of means over seeds; nan if that is not above chance.
+
+        The interval is Student's, with the variance of the share by the delta method,
+
+        .. math:: (v_{noise} + v_{perturbed} + share^2 v_{original}) / original^2,
+
+        v the squared standard errors of the means, and Welch's degrees of freedom.
+        """
         samples = [self.values[twin][measure] for twin in TWINS]
-        share = _share(*(float(each.mean()) for each in samples))
+        original, noise, perturbed = (float(each.mean()) for each in samples)
+        if original <= self.chance[measure]:
+            return Owed(np.nan, np.nan, np.nan)
+        share = (noise - perturbed) / original
         if min(map(len, samples)) < 2:
             return Owed(share, np.nan, np.nan)
-        rng = np.random.default_rng(0)
-        drawn = [rng.choice(each, (DRAWS, len(each))).mean(1) for each in samples]
-        shares = [_share(*means) for means in zip(*drawn, strict=True)]
-        low, high = np.quantile(shares, (0.025, 0.975))
-        return Owed(share, float(low), float(high))
-
-
-def _share(original: float, noise: float, perturbed: float) -> float:
-    return (noise - perturbed) / original if original > 0 else float("nan")
+        slopes = np.array([share, 1, 1]) / original
+        parts = slopes**2 * [each.var(ddof=1) / len(each) for each in samples]
+        if not parts.any():
+            return Owed(share, share, share)
+        freedom = parts.sum() ** 2 / sum(parts**2 / [len(each) - 1 for each in samples])
+        reach = float(student.ppf(0.975, freedom) * np.sqrt(parts.sum()))
+        return Owed(share, share - reach, share + reach)
 
 
 def twins(perturbed: Perturbed) -> dict[Twin, DataConfig]:
-    """The data set of a perturbed twin, and a noisy one with changes as large as its."""
+    """The data set of a perturbed twin, and a noisy one with the same largest change."""
     epsilon = read_document(perturbed.folder)["epsilon"]
     noisy = Noisy(perturbed.original, epsilon)
     return {"original": perturbed.original, "noise": noisy, "perturbed": perturbed}
@@ -75,10 +97,11 @@ def twins(perturbed: Perturbed) -> dict[Twin, DataConfig]:
 
 def base_of(perturbed: Perturbed) -> RunConfig:
     """The models that a twin was made against, trained on its original."""
-    document = read_document(perturbed.folder)
-    base = document.get("recipe", {}).get("base")
+    base = read_document(perturbed.folder).get("recipe", {}).get("base")
     if base is None:
-        return preset(perturbed.original.name)
+        raise ValueError(
+            f"{perturbed.folder}: twin.json has no recipe, so what to train like is not known"
+        )
     return from_json({**base, "data": to_json(perturbed.original)}, RunConfig)
 
 
@@ -101,23 +124,25 @@ def stress(
         jobs: Worker processes; as many as cores by default.
         progress: Whether to show bars.
     """
-    check_seeds(seeds)
-    configs = [
-        replace(config, data=data, seed=config.seed + k)
-        for data in twins(perturbed).values()
-        for k in range(seeds)
-    ]
-    runs = make(configs, root, jobs=jobs, progress=progress)
-    values: dict[Twin, list[dict[str, float]]] = {twin: [] for twin in TWINS}
-    for twin, data in twins(perturbed).items():
-        dataset = data.load()
-        test = split(dataset).test[:SAMPLES]
-        x = dataset.observe(test)
-        for run in (run for run in runs if run.config.data == data):
-            if run.results["stopped"] is None:
-                codes = posterior(run.model(), x)[0].double().numpy()
-                values[twin].append(scores(codes, dataset, test)[0])
-    return Stress(columns(values))
+    if config.model.latents < 2:
+        raise ValueError(f"latents must be at least 2 to be scored, got {config.model.latents}")
+    check(perturbed, seeds)
+    configs = {
+        (twin, seed): replace(config, data=data, seed=config.seed + seed)
+        for twin, data in twins(perturbed).items()
+        for seed in range(seeds)
+    }
+    made = make([*configs.values()], root, jobs=jobs, progress=progress)
+    runs = dict(zip(configs, made, strict=True))
+
+    def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode | None:
+        run = runs[twin, seed]
+        if run.results["stopped"] is not None:
+            return None
+        model = run.model()
+        return lambda x: posterior(model, x)[0]
+
+    return compare(encoder, perturbed, seeds)
 
 
 def stress_model(
@@ -137,34 +162,67 @@ def stress_model(
         seeds: How many trainings on each of the three.
         tell: Told what is being trained.
     """
-    check_seeds(seeds)
+    check(perturbed, seeds)
+
+    def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode:
+        tell(f"{twin}, seed {seed}")
+        encode = fit(dataset, seed)
+        if not callable(encode):
+            got = type(encode).__name__
+            raise ValueError(f"fit must return encode, a function of observations, got {got}")
+        return encode
+
+    return compare(encoder, perturbed, seeds)
+
+
+def compare(
+    encoder: Callable[[Twin, Dataset, int], Encode | None], perturbed: Perturbed, seeds: int
+) -> Stress:
+    """Score the encoder of every twin and seed on test images; None is one that diverged."""
+    datasets = {twin: data.load() for twin, data in twins(perturbed).items()}
+    original = datasets["original"]
+    test = split(original).test[:SAMPLES]
     values: dict[Twin, list[dict[str, float]]] = {twin: [] for twin in TWINS}
-    for twin, data in twins(perturbed).items():
-        dataset = data.load()
-        test = split(dataset).test[:SAMPLES]
+    latents = 0
+    for twin, dataset in datasets.items():
         x = dataset.observe(test)
         for seed in range(seeds):
-            tell(f"{twin}, seed {seed}")
-            mean = encode_all(fit(dataset, seed), x).mean
-            codes = mean.detach().cpu().double().numpy()
-            values[twin].append(scores(codes, dataset, test)[0])
-    return Stress(columns(values))
+            encode = encoder(twin, dataset, seed)
+            if encode is not None:
+                codes = encode_all(encode, x).mean.detach().cpu().double().numpy()
+                latents = codes.shape[1]
+                values[twin].append(scores(codes, dataset, test)[0])
+        if not values[twin]:
+            raise ValueError(f"every training on {dataset.name} diverged")
+    looked_at = original.observe(test[:LOOKED_AT])
+    change = {
+        twin: float((dataset.observe(test[:LOOKED_AT]) - looked_at).square().mean().sqrt())
+        for twin, dataset in datasets.items()
+    }
+    return Stress(columns(values), untrained(original, test, latents), change, seeds)
+
+
+def untrained(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[str, float]:
+    """The scores of a random linear projection: what there is to have without learning."""
+    x = dataset.observe(test).flatten(1)
+    weight = torch.randn(x.shape[1], latents, generator=torch.Generator().manual_seed(0))
+    return scores((x @ weight).double().numpy(), dataset, test)[0]
 
 
 def columns(
     values: Mapping[Twin, Sequence[Mapping[str, float]]],
 ) -> dict[Twin, dict[str, Float[np.ndarray, "_"]]]:
     """A value a seed for every score."""
-    empty = [twin for twin, each in values.items() if not each]
-    if empty:
-        raise ValueError(f"every training on {' and '.join(empty)} diverged")
     return {
         twin: {name: np.array([one[name] for one in each]) for name in each[0]}
         for twin, each in values.items()
     }
 
 
-def check_seeds(seeds: int) -> None:
-    """Raise unless there is one at least."""
+def check(perturbed: Perturbed, seeds: int) -> None:
+    """Raise for what would else come out after the trainings."""
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
+    perturbed.load()  # refuses what is damaged
+    if not perturbed.original.load().factors:
+        raise ValueError(f"scores need factors, and {perturbed.original.name} has none")

@@ -99,12 +99,7 @@ def some_rows(given: dict[str, Any], samples: int) -> dict[str, Any]:
 
 def of_file(target: str) -> dict[str, Any]:
     """What FILE.py:function returns: encode and decode, perhaps x, perhaps factors."""
-    function = function_of(target)
-    try:
-        returned = function()
-    except Exception:
-        traceback.print_exc()
-        fail(f"{target} failed: see above")
+    returned = attempt(target, function_of(target))
     if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
         fail(f"{target} must return (encode, decode), with x and factors after them if it likes")
     return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
@@ -123,15 +118,20 @@ def function_of(target: str) -> Callable[..., Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception:
-        traceback.print_exc()
-        fail(f"{target} failed: see above")
+    attempt(target, spec.loader.exec_module, module)
     function: Callable[..., Any] | None = getattr(module, name, None)
-    if function is None:
+    if not callable(function):
         fail(f"{file} has no function {name!r}")
     return function
+
+
+def attempt(target: str, function: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
+    """What a stranger's function returns; if it fails, the traceback and one line say where."""
+    try:
+        return function(*given)
+    except Exception as error:
+        traceback.print_exc()
+        fail(f"{target} failed, see above: {type(error).__name__}: {error}")
 
 
 def of_run(folder: Path, samples: int) -> dict[str, Any]:
@@ -144,6 +144,12 @@ def of_run(folder: Path, samples: int) -> dict[str, Any]:
     run = read(folder)
     if run is None:
         fail(f"{folder} is not a finished run")
+    objective = run.config.objective
+    if not objective.decodes:
+        fail(
+            f"diagnose needs a decoder, and {objective.name} has none; unpick measure scores its "
+            "codes"
+        )
     model = run.model()
 
     def encode(x: Any) -> Any:  # noqa: ANN401
@@ -154,7 +160,7 @@ def of_run(folder: Path, samples: int) -> dict[str, Any]:
                 return mean[0], spread[0]
 
     # In other objectives beta is the weight of something else.
-    beta = run.config.objective.beta if isinstance(run.config.objective, BetaVAE) else None
+    beta = objective.beta if isinstance(objective, BetaVAE) else None
     return {
         "encode": encode,
         "decode": decoder(model),

@@ -1,11 +1,12 @@
 """`unpick stress`."""
 
 from dataclasses import dataclass, make_dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unpick.arguments import Arguments, fail, parse, value_of, write
-from unpick.cli.diagnose import function_of
+from unpick.cli.diagnose import attempt, function_of
 from unpick.names import pick
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def stress(arguments: Arguments) -> None:
     target, rest = arguments[0], arguments[1:]
     folder = value_of("--perturbed", rest, "")
     if not folder:
+        if {"-h", "--help"} & {*rest}:
+            write(STRESS_HELP)
+            return
         fail("stress: on which twin? Make one with `unpick perturb`, then --perturbed FOLDER")
     from unpick.data.twins import twin_in
 
@@ -54,12 +58,15 @@ def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     """Anybody's model: FILE.py:function trains it on a data set, for a seed."""
     from rich.console import Console
 
-    from unpick.stress import stress_model
+    from unpick.stress import check, stress_model
 
     options = parse(StressOptions, rest, f"unpick stress {target}")
+    check(twin, options.seeds)
     fit = function_of(target)
     with Console(stderr=True).status("") as status:
-        return stress_model(fit, twin, seeds=options.seeds, tell=status.update)
+        run = partial(stress_model, fit, twin, seeds=options.seeds, tell=status.update)
+        found: Stress = attempt(target, run)
+    return found
 
 
 def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
@@ -77,6 +84,8 @@ def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     whole = make_dataclass("Whole", [("command", StressOptions), ("run", RunConfig)])
     default = whole(StressOptions(twin.folder), base)
     parsed: Any = parse(whole, rest, f"unpick stress {target}", default=default)
+    if parsed.run.data != twin.original:
+        fail(f"the data follow from the twin: leave the options of {twin.original.name} out")
     keep_memory()
     return run(
         parsed.run,
@@ -102,20 +111,40 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
     rows = []
     for measure in found.measures:
         owed = found.owed(measure)
+        share = f"{owed.share:.0%}" if owed.share == owed.share else "–"
         between = f" ({owed.low:.0%} to {owed.high:.0%})" if owed.low == owed.low else ""
         scores = [cell(found.values[name][measure]) for name in TWINS]
-        rows.append((measure, *scores, f"{owed.share:.0%}{between}"))
-    seeds = [len(found.values[name]["MIG"]) for name in TWINS]
+        rows.append((measure, f"{found.chance[measure]:.3f}", *scores, share + between))
+    several = found.seeds > 1
+    how = f"mean ± standard deviation over {found.seeds} seeds" if several else "one seed"
     caption = (
-        f"{target} on {twin.original.name} and its twins, mean ± standard deviation over "
-        f"{min(seeds)} seeds. owed: (noise - perturbed) / original, what the structure of the "
-        "change takes away and its size does not; 95 % over seeds."
+        f"{target} on {twin.original.name} and its twins, {how}. chance: a random linear "
+        "projection. owed: (noise - perturbed) / original, what the structure of the change takes "
+        "away and noise with the same largest change does not"
+        f"{'; in brackets 95 % over seeds' if several else ''}."
     )
-    show(Table(caption, ("score", *TWINS, "owed"), tuple(rows)), Console())
-    mig = found.owed("MIG")
-    sure = mig.low > 0
-    doubt = "" if sure else ", which may be chance" if mig.low == mig.low else ", of one seed"
-    write(f"{target} owes {mig.share:.0%} of its MIG to local variance structure{doubt}.")
+    left = {name: found.seeds - len(found.values[name]["MIG"]) for name in TWINS}
+    notes = (
+        "Root mean square of the change on test images: "
+        f"noise {found.change['noise']:.3f}, perturbed {found.change['perturbed']:.3f}.",
+        *(f"Diverged and left out: {left[name]} on {name}." for name in TWINS if left[name]),
+    )
+    show(Table(caption, ("score", "chance", *TWINS, "owed"), tuple(rows), notes), Console())
+    write(sentence(target, found))
+
+
+def sentence(target: str, found: "Stress") -> str:
+    """What the MIG says."""
+    owed, chance = found.owed("MIG"), found.chance["MIG"]
+    if owed.share != owed.share:
+        return (
+            f"{target} has learnt nothing to lose: on the original its MIG, "
+            f"{found.values['original']['MIG'].mean():.3f}, is not above chance, {chance:.3f}."
+        )
+    doubt = ", of one seed" if owed.low != owed.low else ""
+    if owed.low <= 0 <= owed.high:
+        doubt = ", which may be chance"
+    return f"{target} owes {owed.share:.0%} of its MIG to local variance structure{doubt}."
 
 
 STRESS_HELP = """usage: unpick stress MODEL --perturbed FOLDER [OPTIONS]

@@ -81,7 +81,7 @@ class Search:
     Attributes:
         before: On the data set as it was.
         after: On the changed one, by the name of the hyperparameter's value.
-        dropped: How many more runs were left out there.
+        dropped: How many more runs were left out there, and of those `before`, named `orig.`.
     """
 
     before: Float[np.ndarray, "_"]
@@ -120,10 +120,9 @@ def violins(panels: Mapping[str, Mapping[str, Search]], label: str) -> Figure:
 
 
 def _search(axes: Axes, search: Search) -> None:
-    names = ["orig."]
-    violin(axes, 0, search.before, BLUE)
-    for place, (name, values) in enumerate(search.after.items(), 1):
-        violin(axes, place, values, ORANGE)
+    names = []
+    for place, (name, values) in enumerate({"orig.": search.before, **search.after}.items()):
+        violin(axes, place, values, ORANGE if place else BLUE)
         lost = search.dropped.get(name, 0)
         names.append(f"{name}\n-{lost}" if lost else name)
     if np.isfinite(search.before).any():

@@ -22,10 +22,11 @@ class PCL:
     .. math:: \tfrac12 \log(1 + e^{-r(x_t, x_{t-1})}) + \tfrac12 \log(1 + e^{r(x_t, x^*)})
 
     The score r (see `Score`) judges a true pair and the same x_t with the x_{t-1} of another pair.
-    At the optimum it is log p(x_t | x_{t-1}) - log p(x_t), and where sources change independently
-    of each other it can be a sum over latents only if these are the sources. There is no decoder
-    and no noise; latents are known up to shift and scale, and are brought to mean 0 and variance
-    1 over a batch before they are judged.
+    At the optimum it is log p(x_t | x_{t-1}) - log p(x_t). Where sources change independently of
+    each other, each depends on its past everywhere and none is quasi-Gaussian (as Gaussian ones
+    are), it can be a sum over latents only if these are the sources (theorem 1). There is no
+    decoder and no noise; latents are known up to shift and scale, and are brought to mean 0 and
+    variance 1 over a batch before they are judged.
 
     A batch holds pairs: the even observations are x_{t-1}, the odd ones x_t.
     """

@@ -28,11 +28,11 @@ VERSION = 2  # of the readings: one more makes the kept ones old
 def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
     """What a run gives, as far as it has it; kept in its folder.
 
-    DtO (Zietlow 2022, eq. 3.25), its `chance` value and its `degenerate` share; `DtO, active`
-    over active latents; DS if there are factors (a label alone is none); and of posteriors with a
-    variance: `active` latents, `Delta_KL`, `largest variance` (mean over observations, of the
-    latent where it is largest) and `settled`, the percentage of training after which Delta_KL
-    stayed below 3 %.
+    With a decoder: DtO (Zietlow 2022, eq. 3.25), its `chance` value and its `degenerate` share;
+    `DtO, active` over active latents. DS if there are factors (a label alone is none). Of
+    posteriors with a variance: `active` latents, `Delta_KL`, `largest variance` (mean over
+    observations, of the latent where it is largest) and `settled`, the percentage of training
+    after which Delta_KL stayed below 3 %.
 
     Args:
         run: A finished one.
@@ -46,8 +46,8 @@ def take(run: Run, dataset: Dataset) -> dict[str, float]:
     model, test = run.model(), split(dataset).test[:SAMPLES]
     mean, variance = posterior(model, dataset.observe(test))
     values: dict[str, float] = {}
-    jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS])
-    if mean.shape[1] > 1:
+    jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS]) if model.decodes else None
+    if jacobians is not None and mean.shape[1] > 1:
         dto = distance_to_orthogonality(jacobians)
         values |= {"DtO": dto.mean, "chance": dto.chance, "degenerate": dto.degenerate}
     if variance is not None:
@@ -55,7 +55,7 @@ def take(run: Run, dataset: Dataset) -> dict[str, float]:
         values["active"] = float(regime.active.sum())
         values["Delta_KL"] = regime.delta_kl
         values["largest variance"] = float(regime.mean_variance.max())
-        if regime.active.sum() > 1:
+        if jacobians is not None and regime.active.sum() > 1:
             dto = distance_to_orthogonality(jacobians, active=regime.active)
             values["DtO, active"] = dto.mean
         if latents := run.latents():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unpick.data import DataConfig, DataMissing, Dataset, Perturbed
+from unpick.data import DataConfig, DataDamaged, DataMissing, Dataset, Perturbed
 from unpick.data.files import FileConfig
 from unpick.data.twins import read_document
 from unpick.perturb import perturb
@@ -35,7 +35,7 @@ def run(
     """Make the twins and runs of a study that are not there, and measure all of them.
 
     It may be stopped at any moment; the same call goes on from there. A cell whose data set is
-    not on this machine is left out and said so in the results.
+    not on this machine, or broken, is left out and said so in the results.
 
     Args:
         study: Which.
@@ -87,7 +87,7 @@ def _is_read(read: Read, run: Run) -> bool:
 
 def _take(read: Read, run: Run, data: DataConfig, name: str, show: Tell) -> None:
     show(name)
-    with suppress(DataMissing, DamagedRun):  # `collect` will say so
+    with suppress(DataMissing, DataDamaged, DamagedRun):  # `collect` will say so
         read(run, partial(_load, data))
 
 
@@ -119,7 +119,7 @@ def collect(
                 continue
             try:
                 read_off[run] = study.read(run, partial(_load, cell.config.data))
-            except (DataMissing, DamagedRun) as error:
+            except (DataMissing, DataDamaged, DamagedRun) as error:
                 missing[str(error)] = None
         if not read_off:
             continue
@@ -152,7 +152,7 @@ def _missing(data: DataConfig) -> str | None:
             data.files()
         if isinstance(data, Perturbed):
             read_document(data.folder)
-    except DataMissing as error:
+    except (DataMissing, DataDamaged) as error:
         return str(error)
     return None
 

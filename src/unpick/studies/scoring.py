@@ -63,19 +63,21 @@ def measured(
 def take(
     run: Run, dataset: Dataset, asked: Asked, progress: Callable[[str], None] | None = None
 ) -> Scorecard:
-    """Geometry of the decoder, then every metric if the data set has factors."""
+    """Geometry of the decoder if there is one, then every metric if the data set has factors."""
     test = split(dataset).test[: asked.samples]
     model = run.model()
     mean, variance = posterior(model, dataset.observe(test))
-    if progress is not None:
-        progress("DtO")
-    jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS])
+    jacobians = None
+    if model.decodes:
+        if progress is not None:
+            progress("DtO")
+        jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS])
     rows = []
 
     def add(name: str, value: float, note: str, result: Any = None) -> None:  # noqa: ANN401
         rows.append(Score(name, value, None, None, note, result))
 
-    if mean.shape[1] > 1:
+    if jacobians is not None and mean.shape[1] > 1:
         dto = distance_to_orthogonality(jacobians)
         add("DtO", dto.mean, f"chance {dto.chance:.2f}; 0 is aligned", dto)
         add("column cosine", column_cosines(jacobians).mean, "0 is orthogonal")
@@ -83,7 +85,7 @@ def take(
     if variance is not None:
         regime = polarized_regime(mean, variance)
         add("active latents", float(regime.active.sum()), f"of {mean.shape[1]}", regime)
-        if 1 < regime.active.sum() < mean.shape[1]:
+        if jacobians is not None and 1 < regime.active.sum() < mean.shape[1]:
             dto = distance_to_orthogonality(jacobians, active=regime.active)
             add("DtO, active", dto.mean, f"chance {dto.chance:.2f}; active latents only", dto)
         add("Delta_KL", regime.delta_kl, "below 0.03 in the polarized regime")

@@ -19,6 +19,15 @@ from unpick.training.config import to_json
 
 Scale: TypeAlias = Literal["quick", "standard", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+# Fields of models that say nothing of one without a decoder.
+DECODER = (
+    "likelihood",
+    "decoder",
+    "decoder_activation",
+    "decoder_dense",
+    "decoder_norm",
+    "start_channels",
+)
 # What is read off a finished run; the function gives the run's data, if need be.
 Read: TypeAlias = Callable[[Run, Callable[[], Dataset]], dict[str, float]]
 
@@ -210,13 +219,16 @@ def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConf
         >>> departures(replace(preset("synth-lin"), steps=500), preset("synth-lin"))
         'steps 500 instead of 187200'
     """
+    hidden: tuple[str, ...] = ("seed", "path", "recipe")
+    if isinstance(config, RunConfig) and not config.objective.decodes:
+        hidden += DECODER
     ours, theirs = to_json(config), to_json(paper)
     leaves, other = _leaves(ours), _leaves(theirs)
     told = {
         # Fields that only one of two kinds has go with the kind, which is named.
         key: f"{key[1]} {value} instead of {other[key]}"
         for key, value in leaves.items()
-        if value != other.get(key, value) and key[1] not in ("seed", "path", "recipe")
+        if value != other.get(key, value) and key[1] not in hidden
     }
     # The data and the model stand apart, so that methods share them.
     same = {name: ours[name] for name in ours if name in ("data", "model")}

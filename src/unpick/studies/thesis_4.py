@@ -43,30 +43,32 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
             claims.trained(claims.halves),
         ),
         Claim(
-            "There noise of the same size leaves three quarters of it or more.",
+            "Where it does, noise of the same size leaves three quarters of it or more, on one of "
+            "them at least.",
             claims.trained(claims.noise_keeps),
         ),
         Claim(
-            "PCL and the weak GAN, which are not variational, stay as they are: means of MIG on "
-            "the original and the modified data differ by no more than the pooled deviation over "
-            "seeds.",
+            "PCL and the weak GAN, which are not variational, stay as they are: no means of MIG "
+            "on the original and the modified data differ both by more than the pooled deviation "
+            "over seeds and significantly (Welch's t-test, two-sided, 5 %).",
             claims.trained(claims.stay),
         ),
         Claim(
             "Every variational method loses MIG, on both data sets.",
-            claims.trained(partial(claims.lose, ("MIG",), 0.0)),
+            claims.trained(partial(claims.lose, ("MIG",))),
         ),
         Claim(
-            "Every one loses significantly: by more than two standard errors of the difference.",
-            claims.trained(partial(claims.lose, ("MIG",), 2.0)),
+            "Every one loses significantly (Welch's t-test, one-sided, 5 %).",
+            claims.trained(partial(claims.lose, ("MIG",), clearly=True)),
         ),
         Claim(
             "Every one loses in DCI, FactorVAE score and SAP, too.",
-            claims.trained(partial(claims.lose, ("DCI", "FactorVAE", "SAP"), 0.0)),
+            claims.trained(partial(claims.lose, ("DCI", "FactorVAE", "SAP"))),
         ),
         Claim(
             "Tuning the hyperparameter again does not help: no value from 0.75 to 2 times the "
-            "first gets back half of the MIG that was lost.",
+            "first gets back half of the MIG that was lost. The thesis shows it on Shapes3D; at "
+            "scale standard only sprites are searched.",
             claims.trained(claims.not_recovered),
         ),
         *(
@@ -77,8 +79,13 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
             for data in FACTORS
         ),
         Claim(
-            "The data hardly change: no pixel by more than epsilon, and the change has at most a "
-            "tenth of the data's variance.",
+            "The change does what it is for, on each data set: the reconstruction loss of the "
+            "entangled models less that of the disentangled ones falls while it is trained.",
+            claims.trained(claims.misleads),
+        ),
+        Claim(
+            "No pixel changes by more than epsilon, and the change has at most a tenth of the "
+            "data's variance.",
             claims.small,
         ),
     ),
@@ -107,8 +114,8 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
                 f"thesis-{figure}-search",
                 f"{measure} on the modified data, with the hyperparameter scaled",
                 f"Figure {figure}: a dot a run, a shape where there are at least four; dashed is "
-                "the mean on the original data. Below a factor stands how many over-pruned runs "
-                "were left out there.",
+                "the mean on the original data. Below stands how many over-pruned runs were left "
+                "out there.",
                 partial(drawings.search, measure),
             )
             for measure, figure in SEARCHES.items()

@@ -26,7 +26,7 @@ from unpick.studies.study import Cell, Outcome, Results, Scale
 MEASURES = ("MIG", "DCI", "FactorVAE", "SAP")
 PRINTED = {"sprites": "dsprites"}  # our look-alike stands for it
 Place = tuple[Data, Method]
-SEARCHES: tuple[Place, ...] = tuple(product(FACTORS, VARIATIONAL))  # of both data sets
+PLACES: tuple[Place, ...] = tuple(product(FACTORS, VARIATIONAL))  # where MIG is to be lost
 
 
 @cache

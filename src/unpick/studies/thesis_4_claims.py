@@ -3,18 +3,22 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import ttest_ind_from_stats
 
-from unpick.data import Noisy
-from unpick.studies.chapter4 import config
+from unpick.data import DataDamaged, DataMissing, Noisy
+from unpick.data.twins import read_document
+from unpick.studies.chapter4 import change, config
 from unpick.studies.chapter4_scales import FACTORS, NAMES, OTHERS, SETTINGS, Data
-from unpick.studies.study import Outcome, Results, Verdict
-from unpick.studies.thesis_4_cells import SEARCHES, found, multiples, needed, searched, unpruned
+from unpick.studies.study import Outcome, Results, Scale, Verdict
+from unpick.studies.thesis_4_cells import PLACES, found, multiples, needed, searched, unpruned
 from unpick.studies.thesis_4_pixels import difference
 
 Check = Callable[[Results], Verdict]
 HALF, MOST = 0.5, 0.75  # of a score
+LEVEL = 0.05  # of tests
 VARIANCE = 0.1  # share of the data's variance that a small change may have
 
 
@@ -58,12 +62,16 @@ def halves(results: Results) -> Verdict:
 
 def noise_keeps(results: Results) -> Verdict:
     """Where it does, noise leaves three quarters or more, on one of the data sets or both."""
-    halved = {data: noisy for data, (left, noisy) in _kept(results).items() if left < HALF}
-    shares = {data: share for data, share in halved.items() if share is not None}
-    if not shares:
-        return Verdict(None, "")
-    said = [f"{data}: {share:.0%} left" for data, share in shares.items()]
-    return Verdict(any(share >= MOST for share in shares.values()), "; ".join(said))
+    kept = _kept(results)
+    halved = {data: noisy for data, (left, noisy) in kept.items() if left < HALF}
+    said = [
+        f"{data}: {'no runs with noise' if share is None else f'{share:.0%} left'}"
+        for data, share in halved.items()
+    ]
+    if any(share is not None and share >= MOST for share in halved.values()):
+        return Verdict(True, "; ".join(said))
+    known = halved and None not in halved.values() and len(kept) == len(FACTORS)
+    return Verdict(False if known else None, "; ".join(said))
 
 
 def _change(results: Results, data: Data) -> str:
@@ -76,37 +84,62 @@ def _change(results: Results, data: Data) -> str:
 
 
 def stay(results: Results) -> Verdict:
-    """PCL and weak GAN: the means differ by no more than the pooled deviation over seeds."""
+    """PCL and weak GAN: no difference beyond the deviation over seeds that is significant, too.
+
+    The first alone says little: with two or three seeds the means of two equal cells often differ
+    by more than the pooled deviation. With as few, only large differences are significant.
+    """
     said, holds = [], {}
     for data, method in product(FACTORS, OTHERS):
         before, after = (found(results, data, twin, method) for twin in ("original", "modified"))
-        if before is None or after is None or min(before.count("MIG"), after.count("MIG")) < 2:
+        if before is None or after is None:
             continue
-        apart = after.mean("MIG") - before.mean("MIG")
+        seeds = min(before.count("MIG"), after.count("MIG"))
+        if seeds < 2:
+            continue
+        apart = abs(after.mean("MIG") - before.mean("MIG"))
         spread = math.sqrt((before.deviation("MIG") ** 2 + after.deviation("MIG") ** 2) / 2)
+        p = welch(before, after, "MIG", "two-sided")
         name = f"{NAMES[method]} on {data}"
-        holds[name] = abs(apart) <= spread
-        said.append(f"{name}: {apart:+.2f}, pooled deviation {spread:.2f}")
+        holds[name] = not (apart > spread and p < LEVEL)
+        told = f"pooled deviation {spread:.2f}, {_told(p)}, {seeds} seeds"
+        said.append(f"{name}: {before.mean('MIG'):.2f} to {after.mean('MIG'):.2f} ({told})")
     return Verdict(whole(holds, len(FACTORS) * len(OTHERS)), "; ".join(said))
 
 
-def lose(measures: Sequence[str], errors: float, results: Results) -> Verdict:
-    """Every variational method has a lower mean on the modified twin, by so many errors."""
+def lose(measures: Sequence[str], results: Results, *, clearly: bool = False) -> Verdict:
+    """Every variational method has a lower mean on the modified twin; significantly, if asked."""
     said, holds = dict[str, str](), dict[str, bool]()
-    for (data, method), measure in product(SEARCHES, measures):
+    for (data, method), measure in product(PLACES, measures):
         before, after = (found(results, data, twin, method) for twin in ("original", "modified"))
         if before is None or after is None:
             continue
+        if clearly and min(before.count(measure), after.count(measure)) < 2:
+            continue
         lost = before.mean(measure) - after.mean(measure)
         error = math.hypot(_error(before, measure), _error(after, measure))
-        if errors and not error > 0:  # a single seed has no spread
-            continue
+        p = welch(before, after, measure, "greater")
         name = f"{NAMES[method]} on {data}" + (f", {measure}" if len(measures) > 1 else "")
-        holds[name] = lost > (errors * error if errors else 0)
-        size = f" ({lost / error:.1f} SE)" if error > 0 else ""
+        holds[name] = p < LEVEL if clearly else lost > 0
+        size = f" ({lost / error:.1f} SE, {_told(p)})" if error > 0 else ""
         said[name] = f"{name}: {before.mean(measure):.2f} to {after.mean(measure):.2f}{size}"
     told = [said[name] for name in said if not holds[name]] or said.values()
-    return Verdict(whole(holds, len(SEARCHES) * len(measures)), "; ".join(told))
+    return Verdict(whole(holds, len(PLACES) * len(measures)), "; ".join(told))
+
+
+def welch(
+    before: Outcome, after: Outcome, measure: str, alternative: Literal["two-sided", "greater"]
+) -> float:
+    """P-value of Welch's t-test; `greater` asks if it was so before. Nan for a single seed."""
+    one, other = (
+        (o.mean(measure), o.deviation(measure), o.count(measure)) for o in (before, after)
+    )
+    test = ttest_ind_from_stats(*one, *other, equal_var=False, alternative=alternative)
+    return float(test.pvalue)
+
+
+def _told(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def _error(outcome: Outcome, measure: str) -> float:
@@ -114,31 +147,43 @@ def _error(outcome: Outcome, measure: str) -> float:
 
 
 def not_recovered(results: Results) -> Verdict:
-    """No hyperparameter gets back half of the MIG that was lost; without over-pruned runs."""
+    """No hyperparameter gets back half of the MIG that was lost.
+
+    Over-pruned runs count nowhere: not on the original, not with the first hyperparameter, not
+    with others.
+    """
     said, holds = [], dict[str, bool]()
-    wanted = [(data, method) for data, method in SEARCHES if multiples(results.scale, data)]
+    wanted = [(data, method) for data, method in PLACES if multiples(results.scale, data)]
+    lossless = 0  # where there is nothing to recover, which says nothing for or against
     for data, method in wanted:
         before, search = found(results, data, "original", method), searched(results, data, method)
         if before is None or len(search) < len(multiples(results.scale, data)):
             continue
-        name, after = f"{NAMES[method]} on {data}", search[1.0].mean("MIG")
-        lost, means = before.mean("MIG") - after, _means(search, needed(before, data))
-        if lost <= 0 or not means:
-            said.append(f"{name}: {'nothing was lost' if lost <= 0 else 'all over-pruned'}")
+        name, least = f"{NAMES[method]} on {data}", needed(before, data)
+        was, means = _mean(before, least), {t: _mean(o, least) for t, o in search.items()}
+        after = means.pop(1.0)
+        others = {times: mean for times, mean in means.items() if mean is not None}
+        if was is None or after is None or not others:
+            said.append(f"{name}: too many are over-pruned")
             continue
-        best = max(means, key=lambda times: means[times])
-        holds[name] = means[best] - after < HALF * lost
-        told = f"{before.mean('MIG'):.2f} to {after:.2f}, best {means[best]:.2f} at x {best:g}"
-        said.append(f"{name}: {told}")
-    unclear = len(said) - len(holds)  # says nothing for or against
-    known = whole(holds, len(wanted) - unclear) if holds else None
-    return Verdict(known, "; ".join(said))
+        if was <= after:
+            said.append(f"{name}: nothing was lost")
+            lossless += 1
+            continue
+        best = max(others, key=lambda times: others[times])
+        holds[name] = others[best] - after < HALF * (was - after)
+        said.append(f"{name}: {was:.2f} to {after:.2f}, best {others[best]:.2f} at x {best:g}")
+    if not said:
+        return Verdict(None, "")
+    where = " and ".join(dict.fromkeys(data for data, _ in wanted))
+    known = whole(holds, len(wanted) - lossless) if holds else None
+    return Verdict(known, "; ".join([f"searched on {where}", *said]))
 
 
-def _means(search: Mapping[float, Outcome], least: float) -> dict[float, float]:
-    """MIG at each hyperparameter, over runs that are not over-pruned."""
-    kept = {times: o.values["MIG"][unpruned(o, least)] for times, o in search.items()}
-    return {times: float(np.nanmean(values)) for times, values in kept.items() if len(values)}
+def _mean(outcome: Outcome, least: float) -> float | None:
+    """MIG over runs that are not over-pruned; None if there are none."""
+    values = outcome.values["MIG"][unpruned(outcome, least)]
+    return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 
 def every_factor(data: Data, results: Results) -> Verdict:
@@ -155,6 +200,32 @@ def every_factor(data: Data, results: Results) -> Verdict:
     return Verdict(all(lower) if lower else None, "; ".join(said))
 
 
+def misleads(results: Results) -> Verdict:
+    """Reconstruction loss of the entangled models less that of the others falls by the change."""
+    said, holds = [], dict[str, bool]()
+    for data in SETTINGS[results.scale]:
+        report = _report(data, results.scale)
+        if found(results, data, "modified", "beta-vae") is None or "after" not in report:
+            continue
+        before, after = (
+            report[when]["entangled"] - report[when]["disentangled"]
+            for when in ("before", "after")
+        )
+        holds[data] = after < before
+        varying = report.get("varying")
+        told = "" if varying is None else f" ({varying:.0%} of the change differs between images)"
+        said.append(f"{data}: {before:+.2f} to {after:+.2f}{told}")
+    return Verdict(whole(holds, len(SETTINGS[results.scale])), "; ".join(said))
+
+
+def _report(data: Data, scale: Scale) -> dict[str, Any]:
+    """What the modified twin tells of its making; nothing if it is not there."""
+    try:
+        return read_document(change(data, scale).data().folder).get("report", {})
+    except (DataMissing, DataDamaged):
+        return {}
+
+
 def small(results: Results) -> Verdict:
     """No pixel moves by more than epsilon, and the change has a tenth of the variance at most."""
     said, holds = [], dict[str, bool]()
@@ -162,15 +233,16 @@ def small(results: Results) -> Verdict:
         if found(results, data, "modified", "beta-vae") is None:
             continue
         twin = config(data, "beta-vae", "modified", results.scale).data
-        change = difference(chosen.data, twin)
-        noise = difference(chosen.data, Noisy(chosen.data, chosen.epsilon))
-        if change is None or noise is None:
+        moved = difference(chosen.data, twin)
+        if moved is None:
             continue
+        noise = difference(chosen.data, Noisy(chosen.data, chosen.epsilon))
+        assert noise is not None  # the original is there
         rounding = 1e-6
-        holds[data] = change.largest <= chosen.epsilon + rounding and change.share <= VARIANCE
+        holds[data] = moved.largest <= chosen.epsilon + rounding and moved.share <= VARIANCE
         said.append(
-            f"{data}: largest change {change.largest:.3f} (epsilon {chosen.epsilon}), root mean "
-            f"square {change.typical:.3f}, {change.share:.1%} of the variance (noise: "
+            f"{data}: largest change {moved.largest:.3f} (epsilon {chosen.epsilon}), root mean "
+            f"square {moved.typical:.3f}, {moved.share:.1%} of the variance (noise: "
             f"{noise.typical:.3f}, {noise.share:.1%})"
         )
     return Verdict(whole(holds, len(SETTINGS[results.scale])), "; ".join(said))

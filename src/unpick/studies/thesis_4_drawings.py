@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from unpick.data import DataMissing, split
+from unpick.data import DataDamaged, DataMissing, split
 from unpick.figures.comparison import Entry
 from unpick.figures.planes import planes
 from unpick.figures.restart_scores import Search, factor_bars, grouped_scores, histograms, violins
@@ -59,7 +59,7 @@ def sheet(data: Data, results: Results) -> Figure | None:
     chosen = SETTINGS[results.scale][data]
     try:
         twin = config(data, "beta-vae", "modified", results.scale).data.load()
-    except DataMissing:
+    except (DataMissing, DataDamaged):
         return None
     some = split(twin).test[:SHOWN]
     return twin_sheet(chosen.data.load().observe(some), twin.observe(some), chosen.epsilon)
@@ -74,11 +74,13 @@ def search(measure: str, results: Results) -> Figure | None:
             outcomes = searched(results, data, method)
             if before is None or len(outcomes) < 2:
                 continue
-            kept = {times: unpruned(o, needed(before, data)) for times, o in outcomes.items()}
+            shown = {"orig.": before} | {f"{t:g}x": o for t, o in outcomes.items()}
+            kept = {name: unpruned(o, needed(before, data)) for name, o in shown.items()}
+            scored = {name: o.values[measure][kept[name]] for name, o in shown.items()}
             panels.setdefault(data, {})[NAMES[method]] = Search(
-                before.values[measure],
-                {f"{t:g}x": o.values[measure][kept[t]] for t, o in outcomes.items()},
-                {f"{t:g}x": int((~mask).sum()) for t, mask in kept.items()},
+                scored.pop("orig."),
+                scored,
+                {name: int((~mask).sum()) for name, mask in kept.items()},
             )
     return violins(panels, measure) if panels else None
 

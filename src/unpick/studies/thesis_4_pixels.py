@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unpick.data import DataConfig, DataMissing, split
+from unpick.data import DataConfig, DataDamaged, DataMissing, split
 
 IMAGES = 1000  # of the test part
 COMPONENTS = 30
@@ -32,10 +32,10 @@ class Difference:
 
 
 def difference(original: DataConfig, twin: DataConfig) -> Difference | None:
-    """Of a twin, or of the original from itself; None if one of them is not there."""
+    """Of a twin, or of the original from itself; None if one of them is not there or broken."""
     try:
         after, before = images(twin), images(original)
-    except DataMissing:
+    except (DataMissing, DataDamaged):
         return None
     changed = after - before
     whole = (before - before.mean(0)).square().sum()

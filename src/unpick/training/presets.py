@@ -54,6 +54,9 @@ def preset(data: str, source: Source = "default") -> RunConfig:
 def with_objective(config: RunConfig, objective: ObjectiveConfig) -> RunConfig:
     """The same set-up for another objective, with the posterior and the training that it wants.
 
+    The optimiser and the batch of PCL and of the weak GAN are their own, and stay if one goes on
+    from there to another objective: start from the set-up of the data instead.
+
     Example:
         >>> with_objective(preset("sprites"), WeakGAN()).optimiser
         Adam(learning_rate=0.001, beta1=0.5, beta2=0.999)
