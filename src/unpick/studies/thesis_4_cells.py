@@ -11,7 +11,6 @@ from unpick.perturb import PerturbConfig
 from unpick.studies.chapter4 import change, config, note
 from unpick.studies.chapter4_scales import (
     FACTORS,
-    METHODS,
     NAMES,
     SETTINGS,
     TWINS,
@@ -34,7 +33,7 @@ def cells(scale: Scale) -> Sequence[Cell]:
     """Every entry of tables 4.2 to 4.5, then the line search on the modified twins."""
     entries = []
     for data, chosen in SETTINGS[scale].items():
-        for twin, method in product(TWINS, METHODS[scale]):
+        for twin, method in product(TWINS, chosen.methods):
             entries.append(
                 Cell(
                     f"{data}, {twin}",
@@ -54,7 +53,7 @@ def cells(scale: Scale) -> Sequence[Cell]:
                 note=note(data, method, "modified", scale),
             )
             for method, times in product(VARIATIONAL, chosen.search)
-            if method in METHODS[scale] and times != 1
+            if method in chosen.methods and times != 1
         ]
     return entries
 

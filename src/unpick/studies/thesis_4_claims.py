@@ -104,7 +104,9 @@ def stay(results: Results) -> Verdict:
         holds[name] = not (apart > spread and p < LEVEL)
         told = f"pooled deviation {spread:.2f}, {_told(p)}, {seeds} seeds"
         said.append(f"{name}: {before.mean('MIG'):.2f} to {after.mean('MIG'):.2f} ({told})")
-    return Verdict(whole(holds, len(FACTORS) * len(OTHERS)), "; ".join(said))
+    chosen = SETTINGS[results.scale].values()
+    wanted = sum(len({*OTHERS} & {*each.methods}) for each in chosen)
+    return Verdict(whole(holds, wanted), "; ".join(said))
 
 
 def lose(measures: Sequence[str], results: Results, *, clearly: bool = False) -> Verdict:

@@ -15,7 +15,6 @@ from unpick.figures.twins import twin_sheet
 from unpick.studies.chapter4 import config
 from unpick.studies.chapter4_scales import (
     FACTORS,
-    METHODS,
     NAMES,
     SETTINGS,
     TWINS,
@@ -34,7 +33,7 @@ EXTREMES = 4  # restarts of figures 4.10 and 4.11
 def scores(measure: str, results: Results) -> Figure | None:
     """Tables 4.2 to 4.5: a method after the other on the original and its two twins."""
     panels: dict[str, dict[str, list[Entry]]] = {}
-    for data in FACTORS:
+    for data, chosen in SETTINGS[results.scale].items():
         panels[data] = {
             NAMES[method]: [
                 Entry(
@@ -46,7 +45,7 @@ def scores(measure: str, results: Results) -> Figure | None:
                 if (outcome := found(results, data, twin, method))
                 for printed in [outcome.cell.published.get(measure)]
             ]
-            for method in METHODS[results.scale]
+            for method in chosen.methods
         }
     shown = {data: groups for data, groups in panels.items() if any(groups.values())}
     return grouped_scores(shown, measure) if shown else None
@@ -167,7 +166,7 @@ def pixels(results: Results) -> Figure | None:
             for twin in TWINS
         }
         errors: dict[str, dict[str, Float[np.ndarray, "_"]]] = {}
-        for method in METHODS[results.scale]:
+        for method in chosen.methods:
             for twin in TWINS:
                 outcome = found(results, data, twin, method)
                 if outcome is not None and "error" in outcome.values:
