@@ -95,7 +95,7 @@ def test_the_printed_numbers_judged_by_the_claims(no_twins):
         )
         return {measure: exactly(each.mean, each.std) for measure, each in entries.items()}
 
-    halves, noise, stay, lose, clearly, others, *rest = verdicts(planted(printed))
+    halves, noise, stay, lose, clearly, others, *rest = verdicts(planted(printed, "paper"))
     assert halves.holds
     assert noise.holds
     assert "sprites: 61% left" in noise.evidence
