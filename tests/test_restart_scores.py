@@ -130,7 +130,8 @@ def test_spectra_show_means_and_every_run():
 
 def test_planes_have_their_first_image_at_the_upper_left():
     images = (torch.arange(6.0) / 6).reshape(2, 3, 1, 1, 1).expand(2, 3, 1, 2, 2)
-    figure = planes({"a": {"x": images, "y": images}, "b": {"x": images}}, "hue", "turn", 2.0)
+    factors = {"a": ("hue", "turn"), "b": ("hue", "hue")}
+    figure = planes({"a": {"x": images, "y": images}, "b": {"x": images}}, factors, 2.0)
     (picture,) = figure.axes[0].images
     shown = np.asarray(picture.get_array())[1::4, 1::4]
     assert shown == pytest.approx((np.arange(6) / 6).reshape(2, 3))
@@ -138,4 +139,4 @@ def test_planes_have_their_first_image_at_the_upper_left():
     assert picture.origin == "upper"
     assert not figure.axes[3].axison
     with pytest.raises(ValueError, match="at least one panel"):
-        planes({}, "hue", "turn", 2.0)
+        planes({}, {}, 2.0)

@@ -15,8 +15,7 @@ GAP = 1  # pixels between images
 
 def planes(
     groups: Mapping[str, Mapping[str, Float[Tensor, "rows columns c h w"]]],
-    across: str,
-    up: str,
+    factors: Mapping[str, tuple[str, str]],
     reach: float,
 ) -> Figure:
     """Grids of decoded images, a row of panels a group.
@@ -26,8 +25,7 @@ def planes(
     Args:
         groups: By their name, panels that belong together: by theirs, images whose first row is at
             the top, where the second latent is largest.
-        across: What the latent along the x axis should hold.
-        up: What the latent along the y axis should hold.
+        factors: What the latents along the x and the y axis should hold, by the group's name.
         reach: Latents run from minus this to plus this.
     """
     widest = max((len(panels) for panels in groups.values()), default=0)
@@ -52,7 +50,9 @@ def planes(
             axes.set_xticks(np.array([-reach, 0, reach]))
             axes.set_yticks(np.array([-reach, 0, reach]) if k == 0 else [])
             axes.tick_params(length=2, labelsize=7)
+            across, up = factors[name]
             axes.set_xlabel(f"latent of {across}", fontsize=8)
             if k == 0:
-                axes.set_ylabel(f"{name}\nlatent of {up}", fontsize=8)
+                other = "other latent" if across == up else "latent"
+                axes.set_ylabel(f"{name}\n{other} of {up}", fontsize=8)
     return figure

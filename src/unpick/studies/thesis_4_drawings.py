@@ -126,20 +126,23 @@ def traversals(data: Data, results: Results) -> Figure | None:
         return None
     each = min(EXTREMES, len(outcome.runs) // 2)
     order = np.argsort(-outcome.values["MIG"])
-    chosen = {"most disentangled": order[:each], "most entangled": order[::-1][:each]}
+    kinds: dict[str, list[int]] = {
+        "most disentangled": order[:each].tolist(),
+        "most entangled": order[::-1][:each].tolist(),
+    }
     dataset = outcome.cell.config.data.load()
 
-    def drawn(k: int) -> tuple[str, Plane]:
+    def drawn(kind: str, k: int) -> tuple[str, Plane]:
         run = outcome.runs[k]
-        drawing = plane(run.model(), dataset, PLANES[data])
+        drawing = plane(run.model(), dataset, PLANES[data][kind])
         score = outcome.values["MIG"][k]
         return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.told}", drawing
 
     groups = {
-        name: {title: p.images for title, p in map(drawn, places.tolist())}
-        for name, places in chosen.items()
+        kind: {title: p.images for title, p in (drawn(kind, k) for k in places)}
+        for kind, places in kinds.items()
     }
-    return planes(groups, *PLANES[data], REACH)
+    return planes(groups, PLANES[data], REACH)
 
 
 def latents(results: Results) -> Figure | None:

@@ -14,9 +14,13 @@ from unpick.models import Autoencoder
 from unpick.studies.chapter4_scales import Data
 from unpick.studies.measures import SAMPLES, decoder, posterior
 
-PLANES: Mapping[Data, tuple[str, str]] = {
-    "sprites": ("x", "y"),
-    "shapes3d": ("wall hue", "orientation"),
+# Of which factors. The thesis has wall hue and orientation, which short runs do not find.
+PLANES: Mapping[Data, Mapping[str, tuple[str, str]]] = {
+    "sprites": {"most disentangled": ("x", "y"), "most entangled": ("x", "y")},
+    "shapes3d": {
+        "most disentangled": ("wall hue", "floor hue"),
+        "most entangled": ("wall hue", "wall hue"),
+    },
 }
 SIDE, REACH = 8, 2.0  # images a side, from -2 to 2 of a latent
 
@@ -64,6 +68,8 @@ def plane(model: Autoencoder, dataset: Dataset, factors: tuple[str, str]) -> Pla
 
 def pair(shares: Float[np.ndarray, "d 2"]) -> tuple[int, int]:
     """The two latents, one for each factor, that together know the largest share of both.
+
+    If both columns are of one factor, the two that know most of it.
 
     Example:
         >>> pair(np.array([[0.9, 0.5], [0.8, 0.1], [0.0, 0.0]]))  # the first is needed elsewhere
