@@ -206,7 +206,7 @@ def test_the_change_follows_what_only_the_entangled_code_knows(known):
     images[:, 0, 0, :2] = torch.cartesian_prod(torch.linspace(0, 1, 4), torch.linspace(0, 1, 4))
     model = ModelConfig(1, "diagonal", "gaussian", MLP((), "tanh", (16,), "tanh"))
     config = replace(CONFIG, base=replace(BASE, model=model), batch=16, epsilon=0.3)
-    config = replace(config, learning_rate=1e-2)
+    config = replace(config, learning_rate=1e-2, decoder_rate=1e-2)
     running = contest(config, Dataset("two", Dense(images), factors))
     weight, bias = running.model.encoder.pairs[0]
     with torch.no_grad():
