@@ -46,7 +46,7 @@ class Setting:
             TC-VAE and SlowVAE.
         critic: Hidden layers of the FactorVAE's critic, and their width.
         epsilon: The largest change of a pixel.
-        seeds: Of every cell, but for the beta-VAE's.
+        seeds: Of every cell, but for the beta-VAE's and those in `counts`.
         restarts: Seeds of the beta-VAE; among those on the original the most and the least
             disentangled are chosen.
         ensemble: How many of each.
@@ -56,6 +56,7 @@ class Setting:
         change_batch: Observations a step of that.
         batch: Observations a step of every method; PCL has its own.
         lengths: Steps of methods that need more or fewer.
+        counts: Seeds of methods that need more.
         gan_width: Of the weak GAN's critic, times the encoder's.
         search: What the primary hyperparameters are multiplied with on the modified twin.
         methods: What is trained.
@@ -77,9 +78,14 @@ class Setting:
     change_batch: int = 64
     batch: int = 64
     lengths: Mapping[Method, int] = field(default_factory=dict)
+    counts: Mapping[Method, int] = field(default_factory=dict)
     gan_width: int = 2
     search: tuple[float, ...] = (0.75, 1.0, 1.5, 2.0)
     methods: tuple[Method, ...] = tuple(NAMES)
+
+    def seeds_of(self, method: Method) -> int:
+        """Of a cell of this method."""
+        return self.restarts if method == "beta-vae" else self.counts.get(method, self.seeds)
 
 
 def weights(beta: float, gamma: float, tc: float, slow: float) -> Mapping[Method, float]:
@@ -126,6 +132,7 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             decoder_rate=1e-3,
             change_batch=32,
             lengths=dict.fromkeys(("ae", "factor-vae", "tc-vae", "slow-vae", "pcl"), 3000),
+            counts={"pcl": 3},
             search=(0.75, 1.0, 2.0),
             methods=tuple(method for method in NAMES if method != "weak-gan"),  # learns nothing
         ),
@@ -145,6 +152,7 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             decoder_rate=1e-3,
             change_batch=32,
             lengths={"weak-gan": 4000},
+            counts={"pcl": 3, "weak-gan": 3},
             gan_width=1,
             search=(1.0,),
         ),

@@ -39,7 +39,7 @@ def cells(scale: Scale) -> Sequence[Cell]:
                     f"{data}, {twin}",
                     NAMES[method],
                     config(data, method, twin, scale),
-                    chosen.restarts if method == "beta-vae" else chosen.seeds,
+                    chosen.seeds_of(method),
                     published("thesis-4", f"{PRINTED.get(data, data)}, {twin}", method),
                     note(data, method, twin, scale),
                 )
