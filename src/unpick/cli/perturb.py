@@ -159,5 +159,7 @@ models included.
   unpick perturb sprites --size 32 --epsilon 0.1
   unpick perturb shapes3d --size 32 --epsilon 0.175 --ensemble 4 --latents 6 --beta 32
 
+The set-ups of the papers, where it starts from, take days; docs/twins.md has a short one.
+
   unpick train sprites --size 32 --perturbed FOLDER     train on the twin
   unpick train sprites --size 32 --noisy 0.1            on the control with noise of that size"""

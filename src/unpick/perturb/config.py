@@ -1,4 +1,4 @@
-"""How a perturbed twin is made, whole: two equal configs give the same twin."""
+"""How a perturbed twin is made, whole: equal configs give the same twin, up to rounding."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -27,8 +27,8 @@ class PerturbConfig:
         samples: Latents drawn for each of them.
         decoder_batches: For the decoders, before each batch for the change.
         learning_rate: Of Adam, for the change.
-        decoder_rate: Of Adam, for the decoders; the thesis has one rate for both, and time. In few
-            steps decoders must be the quicker: m gains from their errors, not only from z.
+        decoder_rate: Of Adam, for the decoders; the thesis has one rate for both. In few steps the
+            decoders must be the quicker, or the change gains from their lagging behind.
         compress: Widths of the hidden layers between the factors and the one neuron.
         levels: At how many values of the neuron the change is tabulated.
         seed: Of the change's first weights, of batches and of latent noise.

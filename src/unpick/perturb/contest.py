@@ -83,8 +83,9 @@ class Contest:
             self.step += 1
         if not torch.tensor(losses).isfinite().all():
             raise ValueError(
-                f"losses are not finite at step {self.step}; a smaller learning_rate may help, "
-                f"got {self.config.learning_rate}"
+                f"losses are not finite at step {self.step}; smaller rates of the change and of the "
+                f"decoders may help, got {self.config.learning_rate} and "
+                f"{self.config.decoder_rate}"
             )
         return losses
 
