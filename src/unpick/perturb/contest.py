@@ -83,9 +83,8 @@ class Contest:
             self.step += 1
         if not torch.tensor(losses).isfinite().all():
             raise ValueError(
-                f"losses are not finite at step {self.step}; smaller rates of the change and of the "
-                f"decoders may help, got {self.config.learning_rate} and "
-                f"{self.config.decoder_rate}"
+                f"losses are not finite at step {self.step}; smaller rates of change and decoders "
+                f"may help, got {self.config.learning_rate} and {self.config.decoder_rate}"
             )
         return losses
 
