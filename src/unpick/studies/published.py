@@ -8,24 +8,37 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-RESTARTS = 10  # behind every mean and deviation of Zietlow (2022)
-DIGIT = 0.01  # the last one printed
-
 
 @dataclass(frozen=True)
 class Printed:
-    """A published value: mean and deviation over restarts; no deviation if none is printed."""
+    """A published value: mean and deviation over restarts; no deviation if none is printed.
+
+    Attributes:
+        mean: Over restarts.
+        std: Nan if there is none.
+        restarts: How many; ten in Zietlow (2022). None if the paper does not say.
+        digits: Printed after the point.
+    """
 
     mean: float
     std: float = math.nan
+    restarts: int | None = 10
+    digits: int = 2
 
     @property
     def error(self) -> float:
-        """Standard error: of ten restarts, and of rounding to the last digit printed."""
-        return math.sqrt(self.std**2 / RESTARTS + DIGIT**2 / 12)
+        """Standard error, of the restarts and of rounding to the last digit printed.
+
+        Nan if the number of restarts is not known.
+        """
+        if self.restarts is None:
+            return math.nan
+        return math.sqrt(self.std**2 / self.restarts + 10 ** (-2 * self.digits) / 12)
 
     def __str__(self) -> str:
-        return f"{self.mean:g}" if math.isnan(self.std) else f"{self.mean:.2f} ± {self.std:.2f}"
+        if math.isnan(self.std):
+            return f"{self.mean:g}"
+        return f"{self.mean:.{self.digits}f} ± {self.std:.2f}"
 
 
 def published(table: str, row: str, column: str) -> Mapping[str, Printed]:

@@ -96,12 +96,12 @@ class Outcome:
     def differs(self, measure: str) -> float | None:
         """From the published value, in standard errors of the difference.
 
-        None if there is none, or it has no spread.
+        None if there is none, or its error is not known.
         The published value's own error counts, of as many restarts as the paper had, and the half
         unit of its last digit that printing it took away.
         """
         printed = self.cell.published.get(measure)
-        if printed is None or math.isnan(printed.std) or self.count(measure) < 2:
+        if printed is None or math.isnan(printed.error) or self.count(measure) < 2:
             return None
         variance = self.deviation(measure) ** 2 / self.count(measure) + printed.error**2
         return (self.mean(measure) - printed.mean) / math.sqrt(variance)
