@@ -75,6 +75,18 @@ def test_a_study_trains_what_is_missing_and_reads_the_rest(tmp_path):
     assert on_disk(study, "quick", tmp_path) == (2, 2)
 
 
+def test_what_runs_tell_only_together_is_added_when_they_are_collected(tmp_path):
+    def widest(found):
+        (own,) = found.outcomes
+        share = own.values["DtO"] / own.values["DtO"].max()
+        return replace(found, outcomes=(replace(own, values={**own.values, "share": share}),))
+
+    study = replace(tiny([Cell("a", "b", replace(CONFIG, steps=1), 2)]), together=widest)
+    (own,) = run(study, "quick", tmp_path, progress=False).outcomes
+    assert own.values["share"].max() == 1
+    assert own.values["share"] * own.values["DtO"].max() == pytest.approx(own.values["DtO"])
+
+
 def test_data_that_are_not_there_cost_their_cells_only(tmp_path, monkeypatch):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "nothing"))
     digits = replace(preset("mnist"), data=MNIST(), steps=1)
@@ -183,6 +195,8 @@ def test_published_numbers():
     assert published("thesis-3.2", "dsprites", "10")["settled"].mean == 90.6
     assert published("thesis-3.4", "1.5", "beta-vae")["DS"] == Printed(0.98, 0.06)
     assert published("thesis-3.3", "mnist", "beta-vae") == {}
+    scores = [published("bhowal-scores", "mpi3d", m)["OD-Score"] for m in ("vae", "beta-vae")]
+    assert [str(each) for each in scores] == ["0.9466 ± 0.01", "0.9254 ± 0.016"]
     with pytest.raises(ValueError, match="there are thesis"):
         published("thesis-9.9", "a", "b")
 

@@ -18,7 +18,8 @@ from unpick.runs.disk import environment
 from unpick.studies import Cell, Outcome, Results
 
 MARKS = {True: "good", False: "bad", None: "note"}
-DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4}  # after the point; 2 for everything else
+# After the point; 2 for everything else. What stands behind a comma is of the same kind.
+DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4, "OD-Score": 3}
 UNITS = {"settled": " %"}
 NONE = "\N{EN DASH}"  # where a run has no value
 SOME = 6  # cells that are named one by one if they were not run
@@ -75,7 +76,7 @@ def value(outcome: Outcome, measure: str) -> str:
     """Mean and deviation over the seeds that have a value, and how many if not all do."""
     if not (count := outcome.count(measure)):
         return NONE
-    digits, deviation = DIGITS.get(measure, 2), outcome.deviation(measure)
+    digits, deviation = DIGITS.get(measure.split(",")[0], 2), outcome.deviation(measure)
     spread = "" if math.isnan(deviation) else f" ± {deviation:.{digits}f}"
     some = "" if count == len(outcome.runs) else f" ({count} of {len(outcome.runs)} seeds)"
     return f"{outcome.mean(measure):.{digits}f}{spread}{UNITS.get(measure, '')}{some}"

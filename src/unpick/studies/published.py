@@ -38,7 +38,8 @@ class Printed:
     def __str__(self) -> str:
         if math.isnan(self.std):
             return f"{self.mean:g}"
-        return f"{self.mean:.{self.digits}f} ± {self.std:.2f}"
+        places = max(2, len(f"{round(self.std, self.digits):g}") - 2)  # 3 for 0.014
+        return f"{self.mean:.{self.digits}f} ± {self.std:.{places}f}"
 
 
 def published(table: str, row: str, column: str) -> Mapping[str, Printed]:

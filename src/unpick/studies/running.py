@@ -129,7 +129,7 @@ def collect(
             for name in names
         }
         outcomes.append(Outcome(cell, tuple(read_off), values, study.departures(cell)))
-    return Results(study, scale, tuple(outcomes), tuple(missing))
+    return study.together(Results(study, scale, tuple(outcomes), tuple(missing)))
 
 
 def available(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:

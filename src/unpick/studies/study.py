@@ -184,6 +184,7 @@ class Study:
         drawings: Its figures.
         read: What is read off a finished run, and kept in its folder.
         twins: Perturbed twins that cells are trained on; made before.
+        together: Adds to the outcomes what runs tell only beside each other.
     """
 
     name: str
@@ -196,6 +197,7 @@ class Study:
     drawings: tuple[Drawing, ...] = ()
     read: Read = readings
     twins: Callable[[Scale], Sequence[PerturbConfig]] = lambda scale: ()
+    together: Callable[[Results], Results] = lambda results: results
 
     @property
     def paragraphs(self) -> list[str]:

@@ -1,0 +1,73 @@
+"""What the released code of Bhowal et al. (2024) adds to the fit behind its OD-Scores.
+
+With n the noise and N the code's nearest orthogonal matrix of M (see `geometry.od_score`), the
+loss is the mean squared error plus a weight times |(M n + b) - N n|. The weight goes with a
+model's place in the list: the term rewards orthogonality for the beta-TCVAE and punishes it for
+the others. Here one model is fitted with each weight: what differs then is made by the term.
+"""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unpick.geometry import normalised_od_score, od_score
+from unpick.geometry.neighbourhood import decoded
+from unpick.geometry.released_decoder import MOMENTUM, RATES
+
+WEIGHTS: Mapping[str, float] = {"VAE": -1.4, "beta-VAE": -0.7, "beta-TCVAE": 1.0}
+SAMPLES = 10  # noise draws, the code's default
+STEPS = 5  # of SGD; the default is one, what was used is unknown, five come near table 6
+
+
+def scores_by_term(
+    decode: Callable[[Tensor], Tensor],
+    mean: Float[Tensor, "n d"],
+    deviation: Float[Tensor, "n d"],
+    steps: int = STEPS,
+) -> dict[str, float]:
+    """The OD-Score of one decoder, as released, after the fit that each model gets there.
+
+    Args:
+        decode: Maps latents (n, d) to observations (n, ...).
+        mean: The posterior's mean for each observation.
+        deviation: Its standard deviation.
+        steps: Of SGD.
+    """
+    fits = {
+        name: od_score(_fit(decode, mean, deviation, weight, steps), variant="released")
+        for name, weight in WEIGHTS.items()
+    }
+    return {name: score.mean for name, score in normalised_od_score(fits).items()}
+
+
+def _fit(
+    decode: Callable[[Tensor], Tensor],
+    mean: Float[Tensor, "n d"],
+    deviation: Float[Tensor, "n d"],
+    weight: float,
+    steps: int,
+) -> Float[Tensor, "n p d"]:
+    """M of each observation, from the same start and with the same noise for every weight."""
+    generator = torch.Generator().manual_seed(0)
+    n, d = mean.shape
+    noise = deviation[:, None] * torch.randn(n, SAMPLES, d, generator=generator)
+    with torch.no_grad():
+        there = decoded(decode, (mean[:, None] + noise).flatten(0, 1)).unflatten(0, (n, SAMPLES))
+        moved = there - decoded(decode, mean)[:, None]
+    p = moved.shape[2]
+    start = (2 * torch.rand(n, p, d + 1, generator=generator) - 1) / d**0.5  # as nn.Linear's
+    weights, velocity = start.requires_grad_(), torch.zeros_like(start)
+    for _ in range(steps):
+        matrices, bias = weights[..., :d], weights[..., d:]
+        slopes = matrices @ noise.mT + bias  # (n, p, samples)
+        inverse = torch.linalg.inv((matrices.mT @ matrices).detach())
+        near = matrices @ inverse.clamp(min=0).sqrt() @ noise.mT
+        # The code reshapes (p, samples) to (samples, p) where it should transpose.
+        apart = slopes.mT - near.reshape(n, SAMPLES, p)
+        error = (slopes.mT.tanh() - moved).square().mean((1, 2))
+        loss = (error + weight * apart.square().sum((1, 2)).sqrt()).sum()
+        velocity = MOMENTUM * velocity + torch.autograd.grad(loss, weights)[0]
+        weights = (weights - RATES["tanh"] * velocity).detach().requires_grad_()
+    return weights.detach()[..., :d]
