@@ -160,6 +160,25 @@ def test_fit_and_jacobian_are_measured_on_the_same_fresh_noise(generator):
     torch.testing.assert_close(fit.errors.actual, actual)
 
 
+def test_what_is_even_in_the_noise_is_left_by_every_odd_map(generator):
+    """A parabola is even, a tanh odd; of anything else an offset alone can take the even part."""
+    decode, (mean, deviation) = bent(generator), posterior(generator)
+    line, curved = (
+        fit_local_decoder(decode, mean, deviation, nonlinearity=f).errors
+        for f in ("linear", "tanh")
+    )
+    jacobian = jacobian_residual(decode, mean, deviation)
+    for found in (line, curved, jacobian):
+        assert torch.equal(found.even, line.even)
+        assert (found.per_sample > found.even).all()
+    offset = fit_local_decoder(decode, mean, deviation, nonlinearity="linear", bias=True).errors
+    assert (offset.per_sample < line.per_sample).all()
+    zero = torch.zeros_like(mean)
+    for planted, share in ((torch.square, 1.0), (torch.tanh, 0.0)):
+        even = fit_local_decoder(planted, zero, deviation).errors.even
+        torch.testing.assert_close(even, torch.full_like(even, share))
+
+
 def test_a_decoder_that_does_not_move_leaves_nothing(generator):
     mean, deviation = posterior(generator)
     fit = fit_local_decoder(lambda z: torch.ones(len(z), 7).double(), mean, deviation)

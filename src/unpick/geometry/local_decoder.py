@@ -34,6 +34,8 @@ class LocalErrors:
             al. 2024, A.8.2): (sum approximated / sum actual - 1)^2.
         actual: E|Dec(z) - Dec(mu)|^2, the stochastic loss of each sample.
         approximated: E|f(M eps)|^2.
+        even: The share of the change that is the same for eps and -eps. An odd f without a bias
+            knows nothing of it, so that no residual is lower.
     """
 
     residual: float
@@ -41,6 +43,7 @@ class LocalErrors:
     loss_error: float
     actual: Float[Tensor, "n"]
     approximated: Float[Tensor, "n"]
+    even: Float[Tensor, "n"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +199,13 @@ def errors(
     sums = []
     for around in tests:
         predicted = around.predict(matrices, offsets, nonlinearity)
-        terms = (around.moved - predicted, around.moved, predicted)
+        there, opposite = around.moved.chunk(2, dim=1)  # as `noise_pairs` orders them
+        terms = (around.moved - predicted, around.moved, predicted, (there + opposite) / 2)
         sums.append(torch.stack([term.square().sum(2).mean(1) for term in terms]).double())
-    left, actual, approximated = torch.cat(sums, dim=1)
-    per_sample = torch.where(actual > 0, left / actual, 0.0)
+    left, actual, approximated, alike = torch.cat(sums, dim=1)
+    per_sample, even = (torch.where(actual > 0, part / actual, 0.0) for part in (left, alike))
     total = float(actual.sum())
     loss_error = (float(approximated.sum()) / total - 1) ** 2 if total else 0.0
-    return LocalErrors(float(per_sample.mean()), per_sample, loss_error, actual, approximated)
+    return LocalErrors(
+        float(per_sample.mean()), per_sample, loss_error, actual, approximated, even
+    )
