@@ -1,5 +1,6 @@
-"""Beta as the variance of the likelihood: two VAEs that train alike."""
+"""Beta as the variance of the likelihood: two VAEs that train alike, or nearly."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -8,13 +9,15 @@ from typing import Literal, get_args
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 Optimiser = Literal["sgd", "adam"]
+Cost = Callable[[Tensor, Tensor], Tensor]  # of outputs and observations, a value an observation
 
 
 @dataclass(frozen=True, eq=False)
 class Twins:
-    """A beta-VAE and a VAE with beta times its variance, trained from one start on one noise.
+    """A beta-VAE and a VAE without beta, trained from one start on one noise.
 
     Attributes:
         difference: Of their weights at the end, as a share of the way the weights have gone.
@@ -66,51 +69,116 @@ def train_twins(
         >>> train_twins(x, beta=4.0, variance=0.5).difference < 1e-12
         True
     """
-    if optimiser not in get_args(Optimiser):
-        raise ValueError(f"optimiser must be one of {get_args(Optimiser)}, got {optimiser!r}")
-    if x.ndim != 2 or x.numel() == 0:
-        raise ValueError(
-            f"x must have shape (observations, outputs), neither of them 0, got {tuple(x.shape)}"
-        )
-    if not x.isfinite().all():
-        raise ValueError(f"x must be finite, got {x[~x.isfinite()][0].item()}")
     other = beta * variance if twin_variance is None else twin_variance
-    sizes = {"beta": beta, "variance": variance, "twin_variance": other, "rate": rate}
+    _check_positive(beta=beta, variance=variance, twin_variance=other, rate=rate)
+    descent = _Descent(x, latents, hidden, optimiser, steps, seed)
+
+    def error(variance: float) -> Cost:
+        return lambda output, x: (output - x).square().sum(1) / (2 * variance)
+
+    return descent.twins(error(variance), error(other), beta, rate)
+
+
+def train_bernoulli_twins(
+    x: Float[Tensor, "n p"],
+    beta: float,
+    *,
+    latents: int = 2,
+    hidden: int = 0,
+    optimiser: Optimiser = "sgd",
+    rate: float = 1e-3,
+    steps: int = 100,
+    seed: int = 0,
+) -> Twins:
+    r"""Train a beta-VAE with Bernoulli likelihood and the nearest that it has to a twin.
+
+    .. math:: p(x|z)^{1/\beta} \big/ \textstyle\sum_{x'} p(x'|z)^{1/\beta}
+
+    is the Bernoulli distribution with log-odds divided by beta. The sum, over black and white, is
+    not constant: without it the log-likelihood would be that of the beta-VAE, but of no
+    distribution (Allen 2024, theorem 3, claims otherwise). Arguments as in `train_twins`;
+    observations lie in [0, 1].
+
+    Example:
+        >>> [train_bernoulli_twins(torch.eye(4), beta).difference > 0.1 for beta in (1.0, 4.0)]
+        [False, True]
+    """
+    _check_positive(beta=beta, rate=rate)
+    if x.numel() and not 0 <= x.min() <= x.max() <= 1:
+        raise ValueError(f"x must lie in [0, 1], got {x.min():g} to {x.max():g}")
+    descent = _Descent(x, latents, hidden, optimiser, steps, seed)
+
+    def entropy(scale: float) -> Cost:
+        return lambda output, x: (softplus(output / scale) - x * output / scale).sum(1)
+
+    return descent.twins(entropy(1.0), entropy(beta), beta, rate)
+
+
+def _check_positive(**sizes: float) -> None:
     for name, size in sizes.items():
         if not 0 < size < inf:
             raise ValueError(f"{name} must be positive and finite, got {size}")
-    counts = {"latents": (latents, 1), "hidden": (hidden, 0), "steps": (steps, 1)}
-    for name, (count, least) in counts.items():
-        if count < least:
-            raise ValueError(f"{name} must be at least {least}, got {count}")
 
-    def run(beta: float, variance: float, rate: float) -> tuple[Tensor, Tensor]:
+
+@dataclass(frozen=True, eq=False)
+class _Descent:
+    """What twins have in common."""
+
+    x: Float[Tensor, "..."]
+    latents: int
+    hidden: int
+    optimiser: str
+    steps: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        x = self.x
+        if self.optimiser not in get_args(Optimiser):
+            raise ValueError(
+                f"optimiser must be one of {get_args(Optimiser)}, got {self.optimiser!r}"
+            )
+        if x.ndim != 2 or x.numel() == 0:
+            raise ValueError(
+                f"x must have shape (observations, outputs), neither of them 0, "
+                f"got {tuple(x.shape)}"
+            )
+        if not x.isfinite().all():
+            raise ValueError(f"x must be finite, got {x[~x.isfinite()][0].item()}")
+        for name, least in {"latents": 1, "hidden": 0, "steps": 1}.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+    def twins(self, cost: Cost, other: Cost, beta: float, rate: float) -> Twins:
+        """The beta-VAE of the first cost, and the VAE of the other; SGD's rate is scaled."""
+        start, first = self.run(cost, beta, rate)
+        _, second = self.run(other, 1.0, rate * beta if self.optimiser == "sgd" else rate)
+        difference = float((first - second).norm() / (first - start).norm())
+        if not difference < inf:
+            raise ValueError(f"rate must let the weights move and stay finite, got {rate}")
+        return Twins(difference, first, second)
+
+    def run(
+        self, cost: Cost, beta: float, rate: float
+    ) -> tuple[Float[Tensor, "k"], Float[Tensor, "k"]]:
         """Weights before and after."""
-        generator = torch.Generator().manual_seed(seed)
-        encoder = _network(x.shape[1], hidden, 2 * latents, generator)
-        decoder = _network(latents, hidden, x.shape[1], generator)
+        generator = torch.Generator().manual_seed(self.seed)
+        n, p = self.x.shape
+        encoder = _network(p, self.hidden, 2 * self.latents, generator)
+        decoder = _network(self.latents, self.hidden, p, generator)
         weights = [*encoder.parameters(), *decoder.parameters()]
         start = nn.utils.parameters_to_vector(weights).detach().clone()
-        data, moments = x.double(), (torch.zeros_like(start), torch.zeros_like(start))
-        for step in range(1, steps + 1):
+        data, moments = self.x.double(), (torch.zeros_like(start), torch.zeros_like(start))
+        for step in range(1, self.steps + 1):
             mean, log_variance = encoder(data).chunk(2, 1)
-            noise = torch.randn(len(x), latents, generator=generator, dtype=torch.float64)
-            error = (decoder(mean + (log_variance / 2).exp() * noise) - data).square().sum(1)
+            noise = torch.randn(n, self.latents, generator=generator, dtype=torch.float64)
+            output = decoder(mean + (log_variance / 2).exp() * noise)
             kl = 0.5 * (mean.square() + log_variance.exp() - log_variance - 1).sum(1)
-            loss = (error / (2 * variance) + beta * kl).mean()
+            loss = (cost(output, data) + beta * kl).mean()
             gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, weights)])
-            move = gradient if optimiser == "sgd" else _adam(gradient, moments, step)
+            move = gradient if self.optimiser == "sgd" else _adam(gradient, moments, step)
             moved = nn.utils.parameters_to_vector(weights).detach() - rate * move
             nn.utils.vector_to_parameters(moved, weights)
         return start, nn.utils.parameters_to_vector(weights).detach()
-
-    start, first = run(beta, variance, rate)
-    scaled = rate * beta if optimiser == "sgd" else rate
-    _, second = run(1.0, other, scaled)
-    difference = float((first - second).norm() / (first - start).norm())
-    if not difference < inf:
-        raise ValueError(f"rate must let the weights move and stay finite, got {rate}")
-    return Twins(difference, first, second)
 
 
 def _network(inputs: int, hidden: int, outputs: int, generator: torch.Generator) -> nn.Sequential:

@@ -1,4 +1,7 @@
-"""Decoders with orthogonal columns to try claims on: surfaces over two latents, of two sizes."""
+"""Decoders to try claims on: surfaces over two latents, of two sizes.
+
+All in `SURFACES` have orthogonal columns; `ripple` has not.
+"""
 
 from collections.abc import Callable
 from math import pi, radians
@@ -48,6 +51,15 @@ def box_muller(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 2
     radius = b * (-2 * torch.special.log_ndtr(-z[:, 0])).sqrt()
     angle = 2 * pi * a * torch.special.ndtr(z[:, 1])
     return torch.stack([radius * angle.cos(), radius * angle.sin()], 1)
+
+
+def ripple(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 2"]:
+    """A sheared and rippled plane, oblique columns: (1, a cos(z_1) / 2) and (b / 2, 1).
+
+    Injective if |a b| < 4. Each column's length depends on its own latent alone.
+    """
+    t, u = z.T
+    return torch.stack([t + b * u / 2, u + a * t.sin() / 2], 1)
 
 
 def polar(x: Latents) -> Float[Tensor, "n 2"]:
