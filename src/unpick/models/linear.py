@@ -61,6 +61,28 @@ def pca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
     return LinearModel(mean, vectors[:, :latents], 0.0)
 
 
+def from_axes(model: LinearModel, x: Float[Tensor, "n p"], axes: slice) -> Float[Tensor, "n p"]:
+    r"""Reconstruct from some principal axes: mean + sum_j v_j v_j^T (x - mean).
+
+    On the data that the axes were fitted to, the squared error is the sum of the eigenvalues of
+    the axes left out, so errors of disjoint sets of axes add up.
+
+    Args:
+        model: From `pca`: its columns v_j are orthonormal.
+        x: Observations.
+        axes: Which, the one of largest variance first.
+
+    Example:
+        >>> x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
+        >>> torch.allclose(from_axes(pca(x, 3), x, slice(None)).float(), x, atol=1e-5)
+        True
+    """
+    if model.noise_variance != 0:
+        raise ValueError(f"model must come from pca, got noise {model.noise_variance:g}")
+    chosen = model.weights[:, axes]
+    return model.mean + (x.to(chosen) - model.mean) @ chosen @ chosen.T
+
+
 def ppca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
     r"""Maximum likelihood probabilistic PCA (Tipping & Bishop 1999; Allen 2024, after eq. 3).
 
