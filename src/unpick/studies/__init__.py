@@ -1,9 +1,16 @@
 """Tables and figures of the papers: what is run for them, measured, and printed beside."""
 
 from unpick.studies import (
+    allen_beta,
+    allen_pushforward,
     beta_search,
+    bhowal_local,
+    bhowal_pca,
+    bhowal_scores,
     budget,
     eigenfaces,
+    explanations,
+    ima_gap,
     surfaces,
     thesis_3_2,
     thesis_3_3,
@@ -54,5 +61,12 @@ STUDIES: dict[str, Study] = {
         eigenfaces,
         beta_search,
         thesis_4,
+        bhowal_local,
+        bhowal_scores,
+        bhowal_pca,
+        allen_beta,
+        allen_pushforward,
+        ima_gap,
+        explanations,
     )
 }
