@@ -56,7 +56,7 @@ def printed_and_read(
     for (name, errors), dx, colour, marker in zip(
         readings.items(), shift, COLOURS, MARKERS, strict=False
     ):
-        axes.plot(place + dx, errors, marker, color=colour, markersize=6, label=name)
+        axes.plot(place + dx, errors, marker, color=colour, label=name, clip_on=False)
     axes.set_xticks(place, [column.replace(" to ", "\nto ") for column in columns])
     axes.set(xlabel="axes used", ylabel="error, in the unit of the table")
     figure.legend(loc="outside lower center", ncols=3)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.theory.mechanisms import POINTS
 from unpick.theory.pushforward import check_codes, finite_jacobians, log_normal
 from unpick.theory.quadrature import gaussian_grid
 
@@ -61,6 +62,10 @@ def best_encoder(
     check_codes(z)
     if not 0 < precision < inf:
         raise ValueError(f"precision must be positive and finite, got {precision}")
+    if nodes < 1 or nodes ** z.shape[1] > POINTS:
+        raise ValueError(
+            f"nodes must be positive and few: {nodes}^{z.shape[1]} points, at most {POINTS}"
+        )
     z = z.detach().double()
     jacobians = finite_jacobians(decode, z)
     shape = precision * jacobians.mT @ jacobians + torch.eye(z.shape[1]).to(z)
