@@ -156,10 +156,7 @@ def show_results(results: Results, console: Console) -> None:
     study = results.study
     console.print(Text(study.title, style="bold"))
     console.print(Text(f"{study.source}. Scale: {results.scale}.\n"))
-    tables = [study_table(results)]
-    if not fits(tables[0], console):
-        tables = [study_table(results, [measure]) for measure in study.measures]
-    tables = [table for table in tables if table.rows]
+    tables = fitting(results, console)
     for table in tables:  # marks mean the same in all of them; below the last they are explained
         show(table if table is tables[-1] else replace(table, footnotes=()), console)
     if study.claims:
@@ -172,6 +169,18 @@ def show_results(results: Results, console: Console) -> None:
     for sentence in missing(results):
         console.print(Text.assemble(("missing", "bold yellow"), f" {sentence}"))
     console.print(Text.assemble("\nagain: ", (command(results), "bold")), soft_wrap=True)
+
+
+def fitting(results: Results, console: Console) -> list[Table]:
+    """As few tables as the console has room for; columns of one measure stay together."""
+    groups: list[list[str]] = []
+    for measure in results.study.measures:
+        alone = study_table(results, [measure])
+        if groups and alone.rows and fits(study_table(results, [*groups[-1], measure]), console):
+            groups[-1].append(measure)
+        elif alone.rows:
+            groups.append([measure])
+    return [study_table(results, group) for group in groups]
 
 
 def _caption(results: Results, counts: Collection[int], columns: Collection[str]) -> str:

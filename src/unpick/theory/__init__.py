@@ -1,5 +1,6 @@
 """Closed-form optima, and the ledger: every numbered claim of the papers with its check."""
 
+from unpick.theory.best_encoder import BestEncoder, best_encoder
 from unpick.theory.budget import PrecisionBudget, precision_budget
 from unpick.theory.descent import Descent, givens_descent, riemannian_descent
 from unpick.theory.dispersion import Twins, train_twins
@@ -14,6 +15,7 @@ from unpick.theory.rotation import OptimalRotation, optimal_rotation
 __all__ = [
     "LEDGER",
     "PAPERS",
+    "BestEncoder",
     "Correction",
     "Descent",
     "Entry",
@@ -27,6 +29,7 @@ __all__ = [
     "Slopes",
     "Twins",
     "Word",
+    "best_encoder",
     "givens_descent",
     "judge",
     "ledger",
