@@ -13,7 +13,7 @@ from unpick.theory.claims.allen_elbo import KINKED, SMOOTH, expansion
 from unpick.theory.claims.allen_hessian import posterior_cost, searched_covariance
 from unpick.theory.claims.allen_linear import searched_linear_vae
 from unpick.theory.claims.allen_pushforward import is_rival
-from unpick.theory.dispersion import train_twins
+from unpick.theory.dispersion import train_bernoulli_twins, train_twins
 from unpick.theory.pushforward import push_forward
 from unpick.theory.surfaces import (
     box_muller,
@@ -128,6 +128,27 @@ def test_a_power_of_two_scales_without_rounding():
     assert torch.equal(*(getattr(train_twins(x, 4.0, 0.5), name) for name in ("beta_vae", "vae")))
 
 
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_a_tempered_bernoulli_vae_is_another(optimiser):
+    """Theorem 3: there is no twin, but at beta = 1, where it is the same model."""
+    x = torch.rand(30, 4, generator=torch.Generator().manual_seed(0)).round()
+    apart = [
+        train_bernoulli_twins(x, beta, hidden=5, optimiser=optimiser).difference
+        for beta in (1.0, 1.1, 2.0)
+    ]
+    assert apart[0] == 0
+    assert 1e-3 < apart[1] < apart[2]
+
+
+def test_a_bernoulli_decoder_learns_the_log_odds_times_beta():
+    """Equal pixels leave latents nothing to tell; three parts of white to one have odds 3."""
+    found = train_bernoulli_twins(
+        torch.full((8, 1), 0.75), 10.0, optimiser="adam", rate=0.05, steps=600
+    )
+    bias = [float(weights[-1]) for weights in (found.beta_vae, found.vae)]
+    assert bias == pytest.approx([np.log(3), 10 * np.log(3)], rel=0.1)
+
+
 def test_a_learned_variance_is_not_scaled():
     """Theorem 3: the losses differ by more than a factor once log sigma^2 counts."""
     beta, pixels = 4.0, 6
@@ -211,3 +232,20 @@ def test_bad_twins_are_refused(options, message):
     plain = {"x": torch.ones(4, 2), "beta": 2.0, "variance": 1.0}
     with pytest.raises(ValueError, match=message):
         unwrap(train_twins)(**plain | options)  # users have no types checked
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": -1.0}, "beta must be positive and finite, got -1"),
+        ({"rate": float("nan")}, "rate must be positive and finite, got nan"),
+        ({"x": torch.full((4, 2), 1.5)}, r"x must lie in \[0, 1\], got 1.5 to 1.5"),
+        ({"x": torch.full((4, 2), torch.nan)}, r"x must lie in \[0, 1\], got nan to nan"),
+        ({"x": torch.zeros(0, 2)}, r"x must have shape .* got \(0, 2\)"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+    ],
+)
+def test_bad_bernoulli_twins_are_refused(options, message):
+    plain = {"x": torch.ones(4, 2), "beta": 2.0}
+    with pytest.raises(ValueError, match=message):
+        unwrap(train_bernoulli_twins)(**plain | options)

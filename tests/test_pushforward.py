@@ -8,12 +8,15 @@ from torch.distributions import MultivariateNormal
 
 from unpick.geometry import ima_contrast
 from unpick.theory.pushforward import push_forward
-from unpick.theory.surfaces import SURFACES, arc_lengths, box_muller, helicoid, polar, strip
-
-
-def sheared(z):
-    a, b = z.T
-    return torch.stack([a + b / 2, b + a.sin() / 2], 1)
+from unpick.theory.surfaces import (
+    SURFACES,
+    arc_lengths,
+    box_muller,
+    helicoid,
+    polar,
+    ripple,
+    strip,
+)
 
 
 @pytest.fixture
@@ -40,11 +43,11 @@ def test_polar_latents_give_the_standard_normal_density(z):
 def test_the_density_is_that_of_drawn_points():
     """How many of 400 000 images fall into small squares."""
     draws = torch.randn(400_000, 2, generator=torch.Generator().manual_seed(1)).double()
-    images, side = sheared(draws), 0.1
+    images, side = ripple(draws), 0.1
     for centre in torch.tensor([[0.0, 0.0], [1.0, -0.5], [-0.5, 0.8]]).double():
-        at = sheared(centre[None])[0]
+        at = ripple(centre[None])[0]
         share = float(((images - at).abs() < side / 2).all(1).double().mean())
-        said = float(push_forward(sheared, centre[None]).log_density.exp()) * side**2
+        said = float(push_forward(ripple, centre[None]).log_density.exp()) * side**2
         assert share == pytest.approx(said, abs=5 * (said / len(draws)) ** 0.5)
 
 
@@ -60,8 +63,8 @@ def test_the_density_by_area_of_a_curved_surface(z):
 
 
 def test_factors_along_singular_directions_multiply_and_along_latents_lack_the_contrast(z):
-    found = push_forward(sheared, z)
-    jacobians = torch.func.vmap(torch.func.jacfwd(lambda one: sheared(one[None])[0]))(z)
+    found = push_forward(ripple, z)
+    jacobians = torch.func.vmap(torch.func.jacfwd(lambda one: ripple(one[None])[0]))(z)
     contrast = ima_contrast(jacobians).per_sample
     torch.testing.assert_close(found.along_singular.sum(1), found.log_density)
     torch.testing.assert_close(found.log_density - found.along_latents.sum(1), contrast)
@@ -107,6 +110,7 @@ def dependence(decode):
 def test_dependence_of_lengths():
     """Allen (2024), theorem 2: lengths are independent if each speed is of its own latent."""
     assert dependence(strip) < 1e-12
+    assert dependence(ripple) < 1e-12  # oblique columns do no harm
     assert dependence(helicoid) > 0.3
     z = torch.randn(10**6, 2, generator=torch.Generator().manual_seed(0)).double()
     first, second = z[:, 0], z[:, 1] * (1 + z[:, 0] ** 2).sqrt()  # along the helicoid's curves

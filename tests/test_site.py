@@ -295,8 +295,10 @@ def test_the_terminal_shows_table_and_verdicts(tmp_path):
     assert shown.endswith("again: unpick study toy --scale quick\n")
 
 
-def test_a_narrow_terminal_gets_a_table_a_measure(tmp_path):
+def test_a_narrow_terminal_gets_as_many_tables_as_it_needs(tmp_path):
     results = planted(tmp_path)
+    captions = [printed(results, width).count("Scale quick: mean") for width in (100, 70)]
+    assert captions == [1, 2]
     shown = printed(results, 70)
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= 70

@@ -98,7 +98,7 @@ class Chart:
     latents: Float[Array, "a b 2"]
     image: Float[Array, "a b 2"]
     density: Float[Array, "a b"]
-    lines: Sequence[tuple[Float[Array, "k 2"], Float[Array, "k 2"]]]
+    lines: Sequence[tuple[Float[Array, "_ 2"], Float[Array, "_ 2"]]]
     crossing: tuple[Float[Array, "2"], Float[Array, "2"]]
 
 

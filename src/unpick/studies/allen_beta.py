@@ -10,6 +10,7 @@ from unpick.studies.allen_beta_claims import (
     averages,
     centres,
     close,
+    collapses_above,
     glue,
     in_order,
     linear_rule,
@@ -120,7 +121,15 @@ given mean have a given variance. See A-T3 and A-C3.1 in the ledger.""",
             gaussian_twins,
         ),
         Claim("Theorem 3, any exponential family: so does a Bernoulli VAE.", bernoulli_twins),
-        Claim("Corollary 3.1: a smaller beta keeps latents from collapse.", smaller_keeps_more),
+        Claim(
+            "Corollary 3.1: a smaller beta keeps latents of a linear VAE from collapse.",
+            smaller_keeps_more,
+        ),
+        Claim(
+            "And its proof: all latents collapse only where the likelihood's variance, beta / 2, "
+            "reaches the largest of the data.",
+            collapses_above,
+        ),
         Claim(
             "A linear VAE uses as many latents as the data have variances above beta / 2 "
             "(ledger A-C3.1).",

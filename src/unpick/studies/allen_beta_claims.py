@@ -91,7 +91,10 @@ def mean_only(results: Results) -> Verdict:
 
 
 def at_thresholds(results: Results) -> Verdict:
-    """Half is kept below a quarter of a level's threshold, less than a quarter above it."""
+    """Half is kept below a quarter of a level's threshold, less than a quarter above it.
+
+    A linear VAE keeps (1 - beta / threshold)^2, which is 9/16 at a quarter of it, and then none.
+    """
     if not (search := circles(results)):
         return Verdict(None, "")
     data = next(iter(search.values())).cell.config.data
@@ -107,16 +110,18 @@ def at_thresholds(results: Results) -> Verdict:
 
 
 def overlap(results: Results) -> Verdict:
-    """Posteriors of each level overlap more with every beta."""
+    """Posteriors of each level overlap more with every beta, and in the end altogether."""
     if not (search := circles(results)):
         return Verdict(None, "")
-    said, holds = [], True
+    said, back, grown = [], 0.0, True
     for level in LEVELS:
         means = [o.mean(f"overlap, {level}") for o in search.values()]
-        holds = holds and all(b > a - SLACK for a, b in pairwise(means))
-        said.append(f"{level} {' '.join(f'{mean:.2f}' for mean in means)}")
-    betas = " ".join(f"{beta:g}" for beta in search)
-    return Verdict(holds, f"mean overlap at beta {betas}: {'; '.join(said)}")
+        back = max(back, *(a - b for a, b in pairwise(means)))
+        grown = grown and means[-1] - means[0] > HALF
+        said.append(f"{level} {means[0]:.2f} to {means[-1]:.2f}")
+    evidence = f"mean overlap from beta {min(search):g} to {max(search):g}: {', '.join(said)}; "
+    evidence += f"largest step back {back:.3f}"
+    return Verdict(grown and back < SLACK, evidence)
 
 
 def glue(results: Results) -> Verdict:
@@ -138,13 +143,15 @@ def averages(results: Results) -> Verdict:
     """
     if not (search := circles(results)):
         return Verdict(None, "")
-    off = {beta: outcome.mean("off average") for beta, outcome in search.items()}
-    merged = [beta for beta, o in search.items() if o.mean("overlap, points") > HALF]
-    nearer = all(off[beta] < search[beta].mean("off point") for beta in merged)
-    said = [f"{off[b]:.1%} ({search[b].mean('off point'):.0%}) at {b:g}" for b in merged]
-    evidence = "off the average (off the point) in units of the data's deviation, by beta: "
-    evidence += f"{', '.join(said)}; at most {max(off.values()):.1%}"
-    return Verdict(max(off.values()) < LEAST and nearer, evidence)
+    most = max(outcome.mean("off average") for outcome in search.values())
+    merged = {beta: o for beta, o in search.items() if o.mean("overlap, points") > HALF}
+    nearer = [b for b, o in merged.items() if o.mean("off average") < o.mean("off point")]
+    evidence = f"off the average by {most:.1%} of the data's deviation at most; nearer to it than "
+    evidence += f"to the point at {len(nearer)} of {len(merged)} betas where points overlap"
+    if merged:
+        least = min(outcome.mean("off point") for outcome in merged.values())
+        evidence += f"; the point is off by {least:.0%} or more"
+    return Verdict(most < LEAST and 0 < len(merged) == len(nearer), evidence)
 
 
 @cache
@@ -178,6 +185,31 @@ def smaller_keeps_more(results: Results) -> Verdict:
     return Verdict(falls, f"active latents by beta: {said}")
 
 
+@cache
+def collapse_limit(data: Circles | LinearGaussian) -> float:
+    """The beta at which the variance of the likelihood is the largest variance of the data."""
+    dataset = data.load()
+    x = dataset.observe(torch.arange(len(dataset))).double()
+    return 2 * float(torch.linalg.eigvalsh(torch.cov(x.T, correction=0))[-1])
+
+
+def collapses_above(results: Results) -> Verdict:
+    """Every run uses a latent below the limit, and none above."""
+    said, holds = [], True
+    for row in ("circles", "linear-gaussian"):
+        if not (search := whole(results, row)):
+            return Verdict(None, "")
+        data = next(iter(search.values())).cell.config.data
+        assert isinstance(data, Circles | LinearGaussian)
+        limit = collapse_limit(data)
+        below = {b: float(o.values["active"].min()) for b, o in search.items() if b < limit}
+        above = {b: float(o.values["active"].max()) for b, o in search.items() if b >= limit}
+        holds = holds and min(below.values()) > 0 and max(above.values()) == 0
+        text = f"{row} (beta {limit:.3g}): {min(below.values()):g} or more in use up to "
+        said.append(f"{text}{max(below):g}, {max(above.values()):g} from {min(above):g}")
+    return Verdict(holds, "; ".join(said))
+
+
 def linear_rule(results: Results) -> Verdict:
     """As many latents in use as eigenvalues above beta / 2, at every beta and for every seed."""
     if not (search := whole(results, "linear-gaussian")):
@@ -185,5 +217,6 @@ def linear_rule(results: Results) -> Verdict:
     said = {beta: (expected(o, beta) < COLLAPSED).sum() for beta, o in search.items()}
     wrong = [beta for beta, o in search.items() if (o.values["active"] != said[beta]).any()]
     off = max(np.abs(variances(o) - expected(o, beta)).max() for beta, o in search.items())
-    evidence = f"other than by the rule at {len(wrong)} of {len(search)} betas; mean posterior "
-    return Verdict(not wrong, f"{evidence}variances off the closed form by {off:.3f} at most")
+    evidence = f"as the rule says at {len(search) - len(wrong)} of {len(search)} betas; mean "
+    evidence += f"posterior variances off the closed form by {off:.3f} at most"
+    return Verdict(not wrong, evidence)

@@ -65,13 +65,13 @@ def linear(weights: Float[Array, "p d"]) -> Map:
 
 
 MIXINGS: Mapping[str, Mixing] = {
-    "linear, W = U S": Mixing(linear(ALIGNED), True, True),
+    "linear U S": Mixing(linear(ALIGNED), True, True),
     "strip": Mixing(strip, True, True),
     "helicoid": Mixing(helicoid, True, False),
     "conformal helicoid": Mixing(conformal_helicoid, True, False),
     "polar plane": Mixing(box_muller, True, False),
     "sphere": Mixing(sphere, True, False),
-    "linear, W = U S V'": Mixing(linear(OBLIQUE), False, True),
+    "linear U S V'": Mixing(linear(OBLIQUE), False, True),
     "ripple": Mixing(ripple, False, True),
     "sheared helicoid": Mixing(lambda z: helicoid(z @ torch.from_numpy(SHEAR).T), False, False),
 }

@@ -142,8 +142,8 @@ def distances(model: Autoencoder, x: Float[Tensor, "n p"]) -> dict[str, float]:
     assert variance is not None
     noise = torch.randn(DRAWN, mean.shape[1], generator=torch.Generator().manual_seed(0))
     z = mean[:DRAWN] + variance[:DRAWN].sqrt() * noise
-    log_density = Diagonal(mean, variance.log()).log_prob(z[:, None])
-    average = log_density.softmax(1) @ x
+    q = Diagonal(mean.expand(len(z), -1, -1), variance.log().expand(len(z), -1, -1))
+    average = q.log_prob(z[:, None].expand_as(q.mean)).softmax(1) @ x
     with torch.no_grad():
         decoded = model.decode_mean(z[None])[0]
     deviation = (x - x.mean(0)).square().sum(1).mean()

@@ -30,8 +30,10 @@ def gaussian(beta: float, optimiser: Optimiser = "sgd", *, scaled: bool = True) 
         scaled: Else the second has the same variance as the first.
     """
     twin = beta * VARIANCE if scaled else VARIANCE
-    options = {"optimiser": optimiser, "hidden": HIDDEN, "twin_variance": twin}
-    return train_twins(points(), beta, VARIANCE, **options).difference
+    found = train_twins(
+        points(), beta, VARIANCE, twin_variance=twin, hidden=HIDDEN, optimiser=optimiser
+    )
+    return found.difference
 
 
 @cache
@@ -52,7 +54,8 @@ def gaussian_twins(results: Results) -> Verdict:
     """They end at the same weights, and would not without the scaled variance."""
     if not results.outcomes:
         return Verdict(None, "")
-    sgd, adam = (max(gaussian(beta, each) for beta in SCALED) for each in ("sgd", "adam"))
+    sgd = max(gaussian(beta) for beta in SCALED)
+    adam = max(gaussian(beta, "adam") for beta in SCALED)
     apart = min(gaussian(beta, scaled=False) for beta in SCALED)
     evidence = f"100 steps at beta {', '.join(f'{b:g}' for b in SCALED)}: weights end {sgd:.0e} "
     evidence += f"of their way apart with SGD, its rate scaled by beta, {adam:.0e} with Adam as "
