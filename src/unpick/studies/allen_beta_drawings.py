@@ -19,20 +19,13 @@ from unpick.figures.beta_sweep import (
 )
 from unpick.studies.allen_beta_claims import closed_form, limits
 from unpick.studies.allen_overlap import LEVELS
-from unpick.studies.beta_search import searched
+from unpick.studies.beta_search import searched, table
 from unpick.studies.measures import posterior
 from unpick.studies.study import Outcome, Results
 
 SHOWN = 1500  # points of a picture
 PAIRED = 100  # posteriors of a picture
 ELLIPSES = (0.01, 0.2, 2.0, 12.0)  # betas whose posteriors are drawn
-
-
-def table(search: Mapping[float, Outcome], measure: str) -> Float[np.ndarray, "b s"]:
-    """A row a beta, a column a seed; nan where one is missing."""
-    rows = [outcome.values[measure] for outcome in search.values()]
-    width = max(map(len, rows))
-    return np.array([np.pad(row, (0, width - len(row)), constant_values=np.nan) for row in rows])
 
 
 def points(search: Mapping[float, Outcome]) -> tuple[Dataset, Float[Tensor, "n 2"]]:

@@ -138,7 +138,7 @@ def rule_works(row: str, results: Results) -> Verdict:
     return Verdict(off <= 3, f"{found:.2g}, best {spread} (a factor of {off:.2g})")
 
 
-def _table(search: Mapping[float, Outcome], measure: str) -> Float[np.ndarray, "b s"]:
+def table(search: Mapping[float, Outcome], measure: str) -> Float[np.ndarray, "b s"]:
     """A row a beta, a column a seed; nan where a search was broken off."""
     rows = [outcome.values[measure] for outcome in search.values()]
     width = max(map(len, rows))
@@ -153,7 +153,7 @@ def draw(results: Results) -> Figure | None:
         if not search:
             continue
         config = next(iter(search.values())).cell.config
-        ds, dto, active = (_table(search, measure) for measure in ("DS", "DtO", "active"))
+        ds, dto, active = (table(search, measure) for measure in ("DS", "DtO", "active"))
         panels.append(
             BetaPanel(
                 title=row,
