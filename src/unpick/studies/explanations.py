@@ -66,7 +66,7 @@ PANELS: Mapping[str, tuple[str, bool]] = {
     "OD-Score": ("OD-Score, matched (Bhowal)", True),
     "off-diagonal": ("Hessian: off / on diagonal (Allen)", False),
     "price": ("price of a diagonal \N{GREEK CAPITAL LETTER SIGMA}, nats", True),
-    "scatter": ("variances: scatter about the best (Allen)", True),
+    "scatter": ("scatter of variances, log (Allen)", True),
     "MIG": ("MIG", False),
     "error": ("reconstruction error", True),
     "compared": ("latents compared", False),
@@ -156,10 +156,10 @@ told by the difference, since a spectrum of equal singular values has a small co
 is turned, and a steep one a large contrast. The price is the KL, in nats, between the best
 diagonal and the best Gaussian posterior: what misaligned axes cost the ELBO to second order.
 
-The four part in two places. Where two columns are equally long DtO and OD-Score are arbitrary,
-however small their cosine; where one is short they are small, however large the cosine. The
-contrast sees the cosine alone, the Hessian the cosine times the lengths. The page
-docs/explanations.md tells more.""",
+The four part in two places. Where two columns are equally long any cosine, however small, makes
+DtO and OD-Score large; where one is short they are small, however large the cosine. The contrast
+sees the cosine alone, the Hessian the cosine times the lengths. The page docs/explanations.md
+tells more.""",
     cells=cells,
     measures=("DtO", "IMA", "OD-Score", "off-diagonal", "price", "scatter", "MIG", "compared"),
     claims=(
@@ -182,8 +182,8 @@ docs/explanations.md tells more.""",
             for kind, when in WHEN.items()
         ),
         Claim(
-            "Without the pressure of beta there is no alignment: of all betas the smallest "
-            "reconstructs best and has the largest DtO, as a share of chance.",
+            "Alignment needs the pressure of beta: of all betas the smallest reconstructs best "
+            "and has the largest DtO, as a share of chance.",
             explanations_claims.without_pressure,
         ),
         Claim(
@@ -212,7 +212,7 @@ docs/explanations.md tells more.""",
             "over-training",
             "The quantities along training",
             "A line a seed; dashed what the mean over seeds would be if the latent space were "
-            "turned at random. DtO's dashed line moves because latents are given up. Look where "
+            "turned at random. For DtO that moves with the number of latents in use. Look where "
             "lines leave the dashed ones: that is alignment; where they move along with it, the "
             "spectrum of the decoder changes and the axes do not matter.",
             partial(draw, "steps", "steps"),
@@ -222,7 +222,7 @@ docs/explanations.md tells more.""",
             "The quantities over beta",
             "The same for models at the end of training. Beta has the unit of the reconstruction "
             "loss: squared error for synth-nonlin, nats for sprites. Lines end where fewer than "
-            "two latents are in use.",
+            "two latents are in use; MIG is noise where none is.",
             partial(draw, "beta", "beta"),
         ),
         Drawing(
@@ -236,9 +236,10 @@ docs/explanations.md tells more.""",
             "two-columns",
             "Where they part, in the smallest case",
             "A decoder with two columns at a fixed angle. As the shorter one vanishes DtO, "
-            "OD-Score and the off-diagonal part vanish with it, the contrast does not move. As "
-            "the lengths become equal DtO jumps to its maximum, 1.08, however near to 90 degrees "
-            "the columns are. The price of a diagonal posterior sees what beta lets through.",
+            "OD-Score and the off-diagonal part vanish with it, the contrast does not move (it is "
+            "0.004 at 85 degrees). As the lengths become equal DtO goes to its maximum, 1.08, "
+            "however near to 90 degrees the columns are. The price of a diagonal posterior sees "
+            "what beta lets through.",
             draw_two,
         ),
     ),

@@ -91,7 +91,7 @@ def below_chance(results: Results) -> Verdict:
         shares = {name: relative(last, name) for name in FOUR}
         if max(outcomes) == 0 or not all(np.isfinite(s).any() for s in shares.values()):
             continue
-        holds[data] = all(np.nanmax(share) < 1 for share in shares.values())
+        holds[data] = all(bool(np.nanmax(share) < 1) for share in shares.values())
         told = ", ".join(f"{name} {spread(share)}" for name, share in shares.items())
         said.append(f"{data}: {told} of a random rotation's")
     return Verdict(results.every(holds), "; ".join(said))
@@ -124,7 +124,7 @@ def agree(kind: Kind, results: Results) -> Verdict:
             continue
         pairs = {(a, b): table[RANKED.index(a), RANKED.index(b)] for a, b in combinations(FOUR, 2)}
         least, most = min(pairs, key=lambda p: pairs[p]), max(pairs, key=lambda p: pairs[p])
-        holds[data] = pairs[least] >= STRONG
+        holds[data] = bool(pairs[least] >= STRONG)
         told = [f"{pairs[pair]:.2f} ({' and '.join(pair)})" for pair in (least, most)]
         said.append(f"{data}: {' to '.join(told)}")
     return Verdict(results.every(holds), "; ".join(said))
@@ -208,10 +208,11 @@ def disentangles(results: Results) -> Verdict:
         if np.isnan(table).any():
             continue
         with_mig = {name: table[RANKED.index(name), RANKED.index("MIG")] for name in FOUR}
-        means = {b: mean(values(o, "MIG")) for b, o in outcomes.items()}
         shares = {b: np.mean([mean(relative(o, n)) for n in FOUR]) for b, o in outcomes.items()}
         shares = {beta: share for beta, share in shares.items() if np.isfinite(share)}
-        holds[data] = max(with_mig.values()) <= -CLEAR
+        # The MIG of a model without latents in use is noise.
+        means = {beta: mean(values(outcomes[beta], "MIG")) for beta in shares}
+        holds[data] = bool(max(with_mig.values()) <= -CLEAR)
         told = ", ".join(f"{name} {rank:+.2f}" for name, rank in with_mig.items())
         best, aligned = max(means, key=lambda b: means[b]), min(shares, key=lambda b: shares[b])
         said.append(
