@@ -8,6 +8,7 @@ from pathlib import Path
 
 from unpick.cli import HELP
 from unpick.cli.train import train_options
+from unpick.report.study import DIGITS
 from unpick.theory import LEDGER
 
 HOUSE = Path(__file__).parent.parent
@@ -34,18 +35,26 @@ def test_the_commands_exist():
 
 def spread(cell, measure):
     """As the tables print it."""
-    values = [run["values"][measure] for run in cell["runs"]]
-    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
+    values, digits = [run["values"][measure] for run in cell["runs"]], DIGITS.get(measure, 2)
+    return f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values):.{digits}f}"
 
 
-def lines_of_tables(columns):
-    """The numbers behind data set and method, of tables with so many columns of them."""
-    lines = [line.strip("| ").split(" | ") for line in README.splitlines() if " ± " in line]
+def table(*measures):
+    """By data set and model: the numbers of the table with these columns and published ones."""
+    columns = [column for measure in measures for column in (measure, "published")]
+    header = f"| data | model | {' | '.join(columns)} |\n"
+    body = README.split(header)[1].split("\n\n")[0]
+    lines = [line.strip("|").split("|") for line in body.splitlines()[1:]]
     return {
-        (data.strip("`"), method): [number.strip("* ") for number in numbers]
-        for data, method, *numbers in lines
-        if len(numbers) in columns
+        (data.strip("` "), model.strip()): [number.strip() for number in numbers]
+        for data, model, *numbers in lines
     }
+
+
+def beside(cell, measures):
+    """What such a line should say: ours and the published number, each measure."""
+    pairs = [(spread(cell, name), cell["published"][name]) for name in measures]
+    return [text for pair in pairs for text in pair]
 
 
 def cells_of(*studies):
@@ -56,24 +65,38 @@ def cells_of(*studies):
 
 
 def test_numbers_of_chapter_4_are_those_of_the_results():
-    told, found = lines_of_tables({6}), cells_of("thesis-4")
+    twins, found = ("original", "modified", "noise"), cells_of("thesis-4")
+    told = table(*twins)
     assert len(told) > 5
     for (data, method), numbers in told.items():
-        cells = [found[f"{data}, {twin}", method] for twin in ("original", "modified", "noise")]
-        expected = [(spread(cell, "MIG"), cell["published"]["MIG"]) for cell in cells]
-        assert numbers == [text for pair in expected for text in pair]
+        cells = [found[f"{data}, {twin}", method] for twin in twins]
+        assert numbers == [text for cell in cells for text in beside(cell, ["MIG"])]
 
 
-def test_reproduced_numbers_are_those_of_the_results():
-    """Every line of the tables of chapter 3, against the readings that were kept."""
-    told, found = lines_of_tables({2, 3, 4}), cells_of("thesis-3.3", "thesis-3.4")
+def test_numbers_of_chapter_3_are_those_of_the_results():
+    told, found = table("DtO", "DS"), cells_of("thesis-3.3", "thesis-3.4")
     assert len(told) > 15
-    for key, (dto, dto_published, *rest) in told.items():
-        cell = found[key]
-        assert dto == spread(cell, "DtO")
-        assert dto_published == cell["published"]["DtO"]
-        if any(rest):
-            assert rest == [spread(cell, "DS"), cell["published"]["DS"]]
+    for key, numbers in told.items():
+        measures = ["DtO", "DS"] if all(numbers) else ["DtO"]  # digits and clothes have no factors
+        assert [number for number in numbers if number] == beside(found[key], measures)
+
+
+def test_numbers_of_bhowal_are_those_of_the_results():
+    measures = ["MIG", "MIG-sup", "OD-Score"]
+    told, found = table(*measures), cells_of("bhowal-scores")
+    assert told.keys() == found.keys()
+    for key, numbers in told.items():
+        assert numbers == beside(found[key], measures)
+
+
+def test_verdicts_are_those_of_the_results():
+    """And what was measured is told in the same words."""
+    line = r"^\| \[([\w-]+)\]\(docs/results/\1\.md\) \| [^|]+ \| ([a-z]+) \| ([^|]+) \|$"
+    told = re.findall(line, README, re.MULTILINE)
+    assert len(told) > 10
+    for study, verdict, measured in told:
+        claims = json.loads((RESULTS / f"{study}.json").read_text())["claims"]
+        assert any(c["verdict"] == verdict and measured in c["evidence"] for c in claims), measured
 
 
 def test_results_have_no_places_of_a_machine_in_them():

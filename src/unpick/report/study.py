@@ -20,6 +20,8 @@ from unpick.studies import Cell, Outcome, Results
 MARKS = {True: "good", False: "bad", None: "note"}
 # After the point; 2 for everything else. What stands behind a comma is of the same kind.
 DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4, "OD-Score": 3}
+DIGITS |= dict.fromkeys(("linear", "nonlinear", "Jacobian"), 4)  # errors of local decoders
+DIGITS |= {"released linear": 4, "released nonlinear": 4, "released Jacobian": 1}
 UNITS = {"settled": " %"}
 NONE = "\N{EN DASH}"  # where a run has no value
 SOME = 6  # cells that are named one by one if they were not run

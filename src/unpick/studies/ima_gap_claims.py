@@ -33,8 +33,13 @@ def remains(found: Curves, theirs: Curves) -> Verdict:
         "stored results": (theirs.likelihood - theirs.elbo[-1]) / theirs.contrast,
     }
     told = ", ".join(f"{name} {gap:.3f}" for name, gap in gaps.items())
-    evidence = f"log-likelihood less ELBO*, in contrasts ({found.contrast:.3f} here, "
-    evidence += f"{theirs.contrast:.3f} stored), at the highest gamma^2: {told}"
+    ends = {
+        "log-likelihood": (found.likelihood, theirs.likelihood),
+        "IMA objective": (found.regularised, theirs.regularised),
+        "ELBO* at the highest gamma^2": (found.elbo[-1], theirs.elbo[-1]),
+    }
+    evidence = ", ".join(f"{name} {a:.2f} (stored {b:.2f})" for name, (a, b) in ends.items())
+    evidence += f"; log-likelihood less ELBO*, in contrasts: {told}"
     return Verdict(all(abs(gap - 1) < 0.02 for gap in gaps.values()), evidence)
 
 
