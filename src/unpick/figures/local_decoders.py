@@ -114,7 +114,7 @@ def sizes(panels: Mapping[str, Mapping[str, Sizes]], latents: int) -> Figure:
     key = [_mark("o", colour, name) for colour, name in zip(COLOURS, models, strict=False)]
     key += [_mark(m, BLACK, name) for m, name in zip(MARKERS, panels, strict=False)]
     key.append(Line2D([], [], color=GREY, lw=1, label="never fitted"))
-    figure.legend(handles=key, loc="outside lower center", ncols=len(key), columnspacing=1.0)
+    figure.legend(handles=key, loc="outside lower center", ncols=-(-len(key) // 2))
     return figure
 
 

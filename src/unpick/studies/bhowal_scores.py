@@ -174,8 +174,8 @@ deviations go, and how long was trained, is not said.""",
             "passive",
             "What passive latents do to the OD-Score",
             "The part of V of each run's OD-Score, all ten latents counted, against the number of "
-            "latents in use. The fewer are in use, the more columns of nearly nothing there are, "
-            "which turn freely and count as much as the others.",
+            "latents in use. Columns of the others are nearly nothing, turn freely and count as "
+            "much, so that a model which uses few is not told from one with badly aligned axes.",
             draw_active,
         ),
     ),
