@@ -19,7 +19,7 @@ from unpick.studies.allen_beta_claims import (
     smaller_keeps_more,
 )
 from unpick.studies.allen_beta_drawings import (
-    PAIRED,
+    DRAWN,
     draw_collapse,
     draw_merging,
     draw_posteriors,
@@ -147,7 +147,7 @@ given mean have a given variance. See A-T3 and A-C3.1 in the ledger.""",
         Drawing(
             "posteriors",
             "Posteriors that grow into each other",
-            f"Posteriors of {PAIRED} points in the latent space, as ellipses of one standard "
+            f"Posteriors of {DRAWN} points in the latent space, as ellipses of one standard "
             "deviation, by seed 0; colours tell the four small circles of a group apart. Dashed: "
             "the prior. First the points of a circle share a posterior, then the circles of a "
             "group; in the end all have the prior.",

@@ -211,7 +211,7 @@ def collapses_above(results: Results) -> Verdict:
 
 
 def linear_rule(results: Results) -> Verdict:
-    """As many latents in use as eigenvalues above beta / 2, at every beta and for every seed."""
+    """As many latents with a variance below 0.95 as in the closed form, for every seed."""
     if not (search := whole(results, "linear-gaussian")):
         return Verdict(None, "")
     said = {beta: (expected(o, beta) < COLLAPSED).sum() for beta, o in search.items()}

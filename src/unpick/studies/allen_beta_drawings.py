@@ -24,7 +24,7 @@ from unpick.studies.measures import posterior
 from unpick.studies.study import Outcome, Results
 
 SHOWN = 1500  # points of a picture
-PAIRED = 100  # posteriors of a picture
+DRAWN = 100  # posteriors of a picture
 ELLIPSES = (0.01, 0.2, 2.0, 12.0)  # betas whose posteriors are drawn
 
 
@@ -56,10 +56,10 @@ def draw_posteriors(results: Results) -> Figure | None:
         return None
     dataset, x = points(search)
     assert dataset.values is not None
-    circle = dataset.values[:PAIRED, 1].long().numpy()
+    circle = dataset.values[:DRAWN, 1].long().numpy()
     panels = []
     for beta, outcome in chosen.items():
-        mean, variance = posterior(outcome.runs[0].model(), x[:PAIRED])
+        mean, variance = posterior(outcome.runs[0].model(), x[:DRAWN])
         assert variance is not None
         deviation = variance.sqrt().numpy()
         panels.append(Posteriors(f"beta {beta:g}", mean.numpy(), deviation, circle))

@@ -72,6 +72,7 @@ STUDY = Study(
     not say it.
 
     Whether axes capture a factor is asked of their coordinates: can it be predicted from them?
+    (Orientation is not asked for: it is an angle, and for a square known up to a quarter turn.)
     That is less than to be seen. Of the position the answer is yes for every set, as even axes
     without visible effect change an image where the sprite is.""",
     claims=(
@@ -109,7 +110,8 @@ STUDY = Study(
             lambda results: claims.falling_order(PRINTED),
         ),
         Claim(
-            "Read anew: in table 7 pixels in reading order stand for axes.",
+            "Read anew: pixels in reading order come nearer to table 7, by half or more, than "
+            "principal axes in either order.",
             lambda results: claims.pixel_order(survey(), PRINTED),
         ),
     ),

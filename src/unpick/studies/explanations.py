@@ -192,8 +192,8 @@ tells more.""",
             explanations_claims.fit_means_aligned,
         ),
         Claim(
-            "At the smallest beta the price of a diagonal posterior is the IMA contrast, within "
-            "a tenth.",
+            "At the smallest beta the price of a diagonal posterior is the IMA contrast in the "
+            "likelihood's metric, within a tenth.",
             explanations_claims.price_is_contrast,
         ),
         Claim(

@@ -91,7 +91,7 @@ def below_chance(results: Results) -> Verdict:
         shares = {name: relative(last, name) for name in FOUR}
         if max(outcomes) == 0 or not all(np.isfinite(s).any() for s in shares.values()):
             continue
-        holds[data] = all(bool(np.nanmax(share) < 1) for share in shares.values())
+        holds[data] = all(bool((share < 1).all()) for share in shares.values())  # nan is not
         told = ", ".join(f"{name} {spread(share)}" for name, share in shares.items())
         said.append(f"{data}: {told} of a random rotation's")
     return Verdict(results.every(holds), "; ".join(said))
@@ -175,7 +175,7 @@ def fit_means_aligned(results: Results) -> Verdict:
 
 
 def price_is_contrast(results: Results) -> Verdict:
-    """At the smallest beta the price of a diagonal posterior is the IMA contrast."""
+    """At the smallest beta the price is the IMA contrast in the likelihood's metric."""
     holds, said = dict[str, bool](), []
     for data, outcomes in series(results, "beta").items():
         first = outcomes[min(outcomes)]
@@ -196,8 +196,8 @@ def likelihood_metric(results: Results) -> Verdict:
         if np.isfinite(values(o, "IMA")).any()
     }
     holds = {beta: ours < pixels for beta, (pixels, ours) in pairs.items()}
-    said = [f"{beta}: {pixels:.3f} and {ours:.3f}" for beta, (pixels, ours) in pairs.items()]
-    return Verdict(results.every(holds), ", ".join(said))
+    said = [f"beta {b}: {pixels:.3f} and {ours:.3f}" for b, (pixels, ours) in pairs.items()]
+    return Verdict(results.every(holds), f"of pixels and of the likelihood: {', '.join(said)}")
 
 
 def disentangles(results: Results) -> Verdict:

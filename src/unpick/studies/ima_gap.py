@@ -175,8 +175,8 @@ STUDY = Study(
             "Log-likelihood less ELBO*. Left: outside the class, in units of the contrast, so "
             "that both tend to 1; both dip below 1 where ELBO* exceeds the IMA objective. Right: "
             "inside the class, in nats; ours tend to 0, the stored ones stay between 0.002 "
-            "and 0.012, as their encoders were trained. Scales of the data differ, which shifts a "
-            "curve along gamma^2.",
+            "and 0.012 from 10^2.5 on, perhaps because their encoders were trained. Scales of the "
+            "data differ, which shifts a curve along gamma^2.",
             beside,
         ),
     ),

@@ -151,12 +151,25 @@ class Verdict:
         return {True: "holds", False: "fails", None: "not measured"}[self.holds]
 
 
+Check: TypeAlias = Callable[[Results], Verdict]
+
+
 @dataclass(frozen=True)
 class Claim:
     """What the source says, in our words, and how to tell from the results."""
 
     text: str
-    check: Callable[[Results], Verdict]
+    check: Check
+
+
+def trained(check: Check) -> Check:
+    """The same, but without a verdict at scale `quick`, where nothing is trained to the end."""
+
+    def careful(results: Results) -> Verdict:
+        verdict = check(results)
+        return Verdict(None, verdict.evidence) if results.scale == "quick" else verdict
+
+    return careful
 
 
 @dataclass(frozen=True)

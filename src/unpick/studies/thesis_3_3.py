@@ -18,10 +18,9 @@ from unpick.studies.chapter3 import CLOUDS, NAMES, NOTES, PRINTED, SEEDS, Data, 
 from unpick.studies.comparing import drawing
 from unpick.studies.measures import latent_means
 from unpick.studies.published import Printed, published
-from unpick.studies.study import Cell, Claim, Drawing, Results, Scale, Study, Verdict
+from unpick.studies.study import Cell, Check, Claim, Drawing, Results, Scale, Study, Verdict
 
 Values: TypeAlias = Float[np.ndarray, "n"]
-Check: TypeAlias = Callable[[Results], Verdict]
 
 DIGITS: tuple[Data, ...] = ("mnist", "fmnist")
 SHARES = {"a fifth": 0.2, "three fifths": 0.6, "all of training": 1.0}  # figure 3.4

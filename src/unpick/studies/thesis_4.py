@@ -5,7 +5,7 @@ from functools import partial
 from unpick.studies import thesis_4_claims as claims
 from unpick.studies import thesis_4_drawings as drawings
 from unpick.studies.chapter4_scales import FACTORS
-from unpick.studies.study import Claim, Drawing, Study
+from unpick.studies.study import Claim, Drawing, Study, trained
 from unpick.studies.thesis_4_cells import MEASURES, cells, twins
 from unpick.studies.thesis_4_readings import readings
 
@@ -47,48 +47,48 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
         Claim(
             "The modification takes more than half of the beta-VAE's MIG, on one of the data sets "
             "at least.",
-            claims.trained(claims.halves),
+            trained(claims.halves),
         ),
         Claim(
             "Where it does, noise of the same size leaves three quarters of it or more, on one of "
             "them at least.",
-            claims.trained(claims.noise_keeps),
+            trained(claims.noise_keeps),
         ),
         Claim(
             "PCL and the weak GAN, which are not variational, stay as they are: no means of MIG "
             "on the original and the modified data differ both by more than the pooled deviation "
             "over seeds and significantly (Welch's t-test, two-sided, 5 %).",
-            claims.trained(claims.stay),
+            trained(claims.stay),
         ),
         Claim(
             "Every variational method loses MIG, on both data sets.",
-            claims.trained(partial(claims.lose, ("MIG",))),
+            trained(partial(claims.lose, ("MIG",))),
         ),
         Claim(
             "Every one loses significantly (Welch's t-test, one-sided, 5 %).",
-            claims.trained(partial(claims.lose, ("MIG",), clearly=True)),
+            trained(partial(claims.lose, ("MIG",), clearly=True)),
         ),
         Claim(
             "Every one loses in DCI, FactorVAE score and SAP, too.",
-            claims.trained(partial(claims.lose, ("DCI", "FactorVAE", "SAP"))),
+            trained(partial(claims.lose, ("DCI", "FactorVAE", "SAP"))),
         ),
         Claim(
             "Tuning the hyperparameter again does not help: no value from 0.75 to 2 times the "
             "first gets back half of the MIG that was lost. The thesis shows it on Shapes3D; at "
             "scale standard only sprites are searched.",
-            claims.trained(claims.not_recovered),
+            trained(claims.not_recovered),
         ),
         *(
             Claim(
                 f"The beta-VAE loses MIG for every factor of {data} that it finds (above 0.02).",
-                claims.trained(partial(claims.every_factor, data)),
+                trained(partial(claims.every_factor, data)),
             )
             for data in FACTORS
         ),
         Claim(
             "The change does what it is for, on each data set: the reconstruction loss of the "
             "entangled models less that of the disentangled ones falls while it is trained.",
-            claims.trained(claims.misleads),
+            trained(claims.misleads),
         ),
         Claim(
             "No pixel changes by more than epsilon, and the change has at most a tenth of the "

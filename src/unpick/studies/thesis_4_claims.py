@@ -1,7 +1,7 @@
 """What chapter 4 of Zietlow (2022) says, as predicates on results."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -16,21 +16,10 @@ from unpick.studies.study import Outcome, Results, Scale, Verdict
 from unpick.studies.thesis_4_cells import PLACES, found, multiples, needed, searched, unpruned
 from unpick.studies.thesis_4_pixels import difference
 
-Check = Callable[[Results], Verdict]
 HALF, MOST = 0.5, 0.75  # of a score
 LEVEL = 0.05  # of tests
 FOUND = 0.02  # MIG of a factor that a model knows of at all
 VARIANCE = 0.1  # share of the data's variance that a small change may have
-
-
-def trained(check: Check) -> Check:
-    """The same, but without a verdict at scale `quick`, where nothing is trained to the end."""
-
-    def careful(results: Results) -> Verdict:
-        verdict = check(results)
-        return Verdict(None, verdict.evidence) if results.scale == "quick" else verdict
-
-    return careful
 
 
 def whole(holds: Mapping[str, bool], wanted: int) -> bool | None:

@@ -41,7 +41,7 @@ class Moebius:
         return offset / offset.square().sum(1, keepdim=True) @ self.rotation.T
 
     def log_volume(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-        r"""The logarithm of |det J| = d log(c / \|s - a\|^2): the same scale in all directions."""
+        r"""Of |det J|, the same scale in all directions: d log(c / \|s - a\|^2)."""
         distance = (self.spread * z - self.pole).square().sum(1)
         return z.shape[1] * (self.spread / distance).log()
 
@@ -61,7 +61,7 @@ class OrthogonalMLP:
         return rectifier(z) @ self.rotation.T
 
     def log_volume(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-        """The logarithm of |det J| = sum_k log g'(z_k)."""
+        """Of |det J|: sum_k log g'(z_k)."""
         return slope(z).log().sum(1)
 
 
@@ -91,7 +91,7 @@ class TriangularMLP:
         return x
 
     def log_volume(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-        """The logarithm of |det J|: those of |L_kk| and of g' over layers and coordinates."""
+        """Of |det J|: logarithms of |L_kk| and of g' over layers and coordinates."""
         x = z @ self.layers[0].T
         volume = self.layers.diagonal(dim1=1, dim2=2).abs().log().sum()
         for layer in self.layers[1:]:
