@@ -140,7 +140,7 @@ def test_pictures_of_models(run):
     (ellipses,) = [each for each in axes.collections if hasattr(each, "get_widths")]
     assert ellipses.get_widths() == pytest.approx(2 * np.exp(-1.0))
     assert ellipses.get_heights() == pytest.approx(2 * np.exp(-2.0))
-    assert ellipses.get_offsets() == pytest.approx(shown[: drawings.PAIRED])
+    assert ellipses.get_offsets() == pytest.approx(shown[: drawings.DRAWN])
     with pytest.raises(ValueError, match="by_beta must hold at least one beta"):
         beta_sweep.reconstructions(np.zeros((3, 2)), {})
     with pytest.raises(ValueError, match="panels must hold at least one"):

@@ -219,7 +219,8 @@ def test_the_study_in_small(small, monkeypatch):
     assert held["It rises fast when the first axes, of high variance, are left out."] is True
     assert held["The reconstruction from the first 1500 axes is blank."] is False
     assert held["As printed: table 7 has its axes in order of falling variance."] is False
-    assert held["Read anew: in table 7 pixels in reading order stand for axes."] is True
+    (nearer,) = (holds for text, holds in held.items() if text.startswith("Read anew"))
+    assert nearer is True
     table = bhowal_pca.draw_table(results)
     assert [bar.get_height() for bar in table.axes[0].patches] == PRINTED.tolist()
 
