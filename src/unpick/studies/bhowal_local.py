@@ -116,8 +116,10 @@ linear with one nonlinearity (table 1), and the latter with the Jacobian at the 
 A.8.2). Here f is the identity or tanh, which the released code has. M is fitted for each of
 {OBSERVATIONS} test observations, the same for every model, with the same noise and steps for all;
 errors are squared ones of the mean decoder, after its sigmoid, on fresh noise. Neither epochs nor
-batch size are printed: "instead of" refers to 50 epochs of 128, which is our choice. Beta stays at
-6 where images are smaller, and weighs four times as much at 32 pixels as at 64.
+batch size are printed: "instead of" refers to 50 epochs of 128, which is our choice. So is the
+Bernoulli likelihood: the paper argues with the squared error, its code learns a scale for each
+pixel. Beta stays at 6 where images are smaller, and weighs four times as much at 32 pixels as at
+64.
 
 Our errors are relative. "linear", "nonlinear", "Jacobian": what is left of the change, as a share
 of its square; 0 is exact, 1 as good as saying that nothing changes. With "loss": the square of the
