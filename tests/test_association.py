@@ -36,6 +36,7 @@ def test_a_variance_worked_out_by_hand():
     assert (found.value, found.low, found.high) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, -0.6, 0.9])
 def test_intervals_cover_the_planted_correlation(rng, correlation):
     """Normal pairs, Spearman's through a monotonic map, for which rho = 6 / pi asin(r / 2)."""

@@ -109,6 +109,7 @@ def test_train_reads_what_it_trained(capsys, tmp_path):
     assert "loss" in first[1]
 
 
+@pytest.mark.slow
 def test_studies_are_listed_with_what_is_on_disk(capsys, tmp_path):
     code, out, _ = run(capsys, "studies", "--runs", str(tmp_path))
     assert code == 0
@@ -116,6 +117,7 @@ def test_studies_are_listed_with_what_is_on_disk(capsys, tmp_path):
     assert "0 of 30" in out  # thesis-3.4, ten seeds at three ratios
 
 
+@pytest.mark.slow
 def test_a_study_prints_table_verdicts_and_the_command(capsys, tmp_path, monkeypatch):
     study = STUDIES["thesis-3.4"]
     short = [
@@ -266,6 +268,7 @@ def test_measure_prints_keeps_and_reads_again(capsys, trained, monkeypatch):
     assert (code, "samples must be at least 30" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_diagnose_a_run(capsys, trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, _ = run(capsys, "diagnose", str(trained[0].path), "--jacobians", "50")
@@ -313,6 +316,7 @@ def broken():
 """
 
 
+@pytest.mark.slow
 def test_diagnose_a_file(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "strange.py").write_text(MODEL)

@@ -76,6 +76,7 @@ def test_a_turned_latent_space_is_told_from_an_aligned_one(cloud):
     assert "are not aligned" in texts
 
 
+@pytest.mark.slow
 def test_beta_is_judged_by_the_least_precise_latent(cloud):
     timid = Linear(cloud, beta=0.001, turn=TURN)
     found = quietly(timid.encode, timid.decode, cloud)
@@ -249,6 +250,7 @@ def test_bernoulli_curvature_is_that_of_the_logits(generator):
     assert found.posterior.scatter < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(36,), (6, 6), (1, 6, 6), (3, 4, 3), (2,)])
 def test_the_page_shows_any_shape(shape, tmp_path, generator, capsys):
     size = math.prod(shape)

@@ -167,6 +167,7 @@ def test_annealed_capacity_grows_and_then_stays(make_pass):
         torch.testing.assert_close(total(got) - got["distortion"].reduced(), expected)
 
 
+@pytest.mark.slow
 def test_factor_vae_critic_learns_the_log_density_ratio(generator):
     """With correlated Gaussian latents the trained critic gives their total correlation."""
     rho = 0.8

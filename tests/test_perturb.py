@@ -181,6 +181,7 @@ def test_equal_models_leave_nothing_to_gain():
     assert running.losses(changed=False) != losses
 
 
+@pytest.mark.slow
 def test_the_change_goes_down_the_difference_of_the_losses():
     running = contest(replace(CONFIG, batch=12, learning_rate=1e-2, epsilon=0.3))
     for member in (0, 1):

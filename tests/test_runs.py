@@ -121,6 +121,7 @@ def test_a_damaged_folder_is_named_and_refused(tmp_path, damage, message):
     assert str(run.path) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_damage_found_by_a_worker_is_told_like_any_other(tmp_path):
     half_done(tmp_path)
     (file,) = checkpoints(folder(SEEDS[2], tmp_path)).values()
@@ -168,6 +169,7 @@ def test_ctrl_c_leaves_a_checkpoint_of_the_step_at_which_it_came(tmp_path):
         assert a.log() == b.log()
 
 
+@pytest.mark.slow
 def test_latents_are_looked_at_every_500_steps(tmp_path):
     config = replace(SMALL, steps=1100)
     (run,) = quiet([config], tmp_path)

@@ -9,6 +9,7 @@ def grid(rng):
     return np.stack([rng.integers(size, size=600) for size in (3, 4, 5)], axis=1).astype(float)
 
 
+@pytest.mark.slow
 def test_a_perfect_code_scores_high_on_everything_and_names_are_unique(grid, rng):
     codes = grid + 0.01 * rng.normal(size=grid.shape)
     card = scorecard(codes, grid, log_variances=np.full(codes.shape, -6.0))
@@ -31,6 +32,7 @@ def test_intervals_hold_the_values(grid, rng):
     assert card["SAP"].interval.draws == 10
 
 
+@pytest.mark.slow
 def test_fitting_and_testing_use_different_rows(grid, rng):
     """Noise cannot be predicted on rows that were not fitted."""
     card = scorecard(rng.normal(size=(600, 3)), grid)
@@ -38,6 +40,7 @@ def test_fitting_and_testing_use_different_rows(grid, rng):
     assert card["DS"].value < 0.1
 
 
+@pytest.mark.slow
 def test_continuous_factors_are_cut_and_that_is_said(rng):
     square = rng.random((600, 2))
     card = scorecard(square, square)
@@ -64,6 +67,7 @@ def test_what_cannot_be_had_says_why_and_the_rest_is_there(rng):
         scorecard(codes[:10], one[:10])
 
 
+@pytest.mark.slow
 def test_the_same_generator_gives_the_same_card(grid, rng):
     codes = grid + rng.normal(size=grid.shape)
     first, second = (scorecard(codes, grid, rng=np.random.default_rng(3)) for _ in range(2))

@@ -61,6 +61,7 @@ def tiny(cells):
     )
 
 
+@pytest.mark.slow
 def test_a_study_trains_what_is_missing_and_reads_the_rest(tmp_path):
     study = tiny([Cell("a", "b", CONFIG, 2)])
     first = run(study, "quick", tmp_path, progress=False)
@@ -75,6 +76,7 @@ def test_a_study_trains_what_is_missing_and_reads_the_rest(tmp_path):
     assert on_disk(study, "quick", tmp_path) == (2, 2)
 
 
+@pytest.mark.slow
 def test_what_runs_tell_only_together_is_added_when_they_are_collected(tmp_path):
     def widest(found):
         (own,) = found.outcomes
@@ -210,6 +212,7 @@ def test_what_is_said_of_every_data_set_needs_every_data_set():
     assert thesis_3_3.aligned(worse).holds is False
 
 
+@pytest.mark.slow
 def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
     wild = replace(CONFIG, optimiser=Adam(1e30), steps=30)
     study = tiny([Cell("wild", "b", wild, 1), Cell("a", "b", replace(CONFIG, steps=1), 1)])
@@ -218,6 +221,7 @@ def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
     assert "wild, b, seed 0" in found.missing[0]
 
 
+@pytest.mark.slow
 def test_a_damaged_log_costs_its_run_only(tmp_path):
     study = tiny([Cell("a", "b", CONFIG, 2)])
     make(study.cells("quick")[0].configs(), tmp_path, progress=False)

@@ -148,6 +148,7 @@ def test_dots_of_active_latents_stand_on_their_bars():
     assert passive == pytest.approx(np.array([[3, 0.5]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "draw", [descents, allocations, orders, densities, plateaus, gaps, spectrum]
 )

@@ -32,6 +32,7 @@ def quietly(encode, decode, x, factors=None):
     return diagnose(encode, decode, x, factors, report=None, show=False)
 
 
+@pytest.mark.slow
 def test_the_model_is_left_as_it_was(x):
     model = VAE().train()
     model.out.weight.grad = torch.ones_like(model.out.weight)

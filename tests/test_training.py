@@ -221,6 +221,7 @@ def grid():
     return Dataset("grid", Dense(torch.cat([places, places[:, :1]], 1)), factors)
 
 
+@pytest.mark.slow
 def test_every_objective_lowers_its_loss():
     small = {FactorVAE: {"critic_width": 16, "critic_layers": 2}, WeakGAN: {"critic_width": 1}}
     for kind in OBJECTIVES.values():
