@@ -112,7 +112,7 @@ def models(row="sprites", **measures):
     """An outcome for each model, from lists with a value a model."""
     return [
         outcome(row, name, **{m: [values[k]] for m, values in measures.items()})
-        for k, name in enumerate(claims.MODELS)
+        for k, name in enumerate(claims.NAMES)
     ]
 
 

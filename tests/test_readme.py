@@ -99,6 +99,21 @@ def test_verdicts_are_those_of_the_results():
         assert any(c["verdict"] == verdict and measured in c["evidence"] for c in claims), measured
 
 
+def test_numbers_of_the_explanations_are_those_of_the_results():
+    page = (HOUSE / "docs" / "explanations.md").read_text()
+    header, body = re.search(r"^(\| data, beta \|.*)\n\|---.*\n((?:\|.*\n)+)", page, re.M).groups()
+    measures = header.strip("| ").split(" | ")[1:-1]
+    kept = json.loads((RESULTS / "explanations.json").read_text())["cells"]
+    cells = [c for c in kept if c["row"].endswith(", beta") and "DtO" in c["runs"][0]["values"]]
+    lines = body.splitlines()
+    for cell, line in zip(cells, lines, strict=True):
+        for measure, text in zip(measures, line.strip("| ").split(" | ")[1:], strict=False):
+            values = [run["values"].get(measure) for run in cell["runs"]]
+            mean = statistics.mean(value for value in values if value is not None)
+            told = text.split()[0]
+            assert told == f"{mean:.{len(told.split('.')[1])}f}", (cell["column"], measure)
+
+
 def test_results_have_no_places_of_a_machine_in_them():
     for file in RESULTS.glob("*"):
         if file.suffix in (".md", ".json"):

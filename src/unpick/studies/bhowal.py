@@ -27,6 +27,7 @@ METHODS: Mapping[Method, tuple[str, ObjectiveConfig]] = {
     "beta-vae": ("beta-VAE", BetaVAE(6.0)),
     "beta-tcvae": ("beta-TCVAE", BetaTCVAE(beta=6.0)),
 }
+NAMES = [name for name, _ in METHODS.values()]
 # Data sets, and what they are called in the tables; those from files are left out if not there.
 ROWS = {
     "sprites": "dsprites",

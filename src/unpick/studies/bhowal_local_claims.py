@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from unpick.studies.bhowal import METHODS
+from unpick.studies.bhowal import NAMES
 from unpick.studies.running import available
 from unpick.studies.study import Outcome, Results, Verdict
 
-MODELS = [name for name, _ in METHODS.values()]
 LEVELS = (0.01, 0.05)  # of tests, as the paper marks them
 HALF = 0.5
 SAME = 0.01  # relative difference of numbers that are the same for a reader
@@ -70,10 +69,10 @@ def _ordered(
 ) -> Verdict:
     holds, said = dict[str, bool](), []
     for row, columns in results.rows().items():
-        if not {*MODELS} <= columns.keys():
+        if not {*NAMES} <= columns.keys():
             continue
         for measure in measures:
-            found = [columns[model] for model in MODELS]
+            found = [columns[model] for model in NAMES]
             name = f"{row}, {measure}"
             holds[name] = check([outcome.mean(measure) for outcome in found])
             told = [f"{o.cell.column} {_told(o, measure)}" for o in found]

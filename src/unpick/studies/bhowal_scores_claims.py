@@ -10,12 +10,11 @@ from jaxtyping import Float
 from scipy.stats import linregress, t
 
 from unpick.data.files import FileConfig
-from unpick.studies.bhowal import METHODS, ROWS
+from unpick.studies.bhowal import METHODS, NAMES, ROWS
 from unpick.studies.published import Printed, published
 from unpick.studies.study import Outcome, Results, Verdict
 
 TABLE = "bhowal-scores"
-NAMES = [name for name, _ in METHODS.values()]
 GAPS = ("MIG", "MIG-sup")
 WAYS = {
     "OD-Score": "matched",

@@ -26,7 +26,7 @@ from unpick.geometry.od_score import ODScore
 from unpick.geometry.released_decoder import fit_released_decoder
 from unpick.metrics import mig_sup, mutual_information_gap
 from unpick.runs import Run
-from unpick.studies.bhowal import METHODS
+from unpick.studies.bhowal import NAMES
 from unpick.studies.bhowal_scores_term import scores_by_term
 from unpick.studies.keeping import kept
 from unpick.studies.measures import SAMPLES, decoder, posterior
@@ -119,10 +119,10 @@ def together(results: Results) -> Results:
     A data set, or a seed, without a run of every model has none. `OD-Score, V` and `OD-Score,
     Sigma` are the means of two parts of `OD-Score` (the third, of U, is that of V).
     """
-    names, scores = [name for name, _ in METHODS.values()], dict[Run, dict[str, float]]()
+    scores: dict[Run, dict[str, float]] = {}
     for columns in results.rows().values():
-        if columns.keys() >= {*names}:
-            scores |= compared([columns[name] for name in names])
+        if columns.keys() >= {*NAMES}:
+            scores |= compared([columns[name] for name in NAMES])
     outcomes = []
     for outcome in results.outcomes:
         each = [scores.get(run, {}) for run in outcome.runs]
