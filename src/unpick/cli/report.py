@@ -13,7 +13,8 @@ class ReportOptions:
     Attributes:
         runs: The folder of run folders.
         report: The folder of the site.
-        markdown: A folder for Markdown, too; of each study the scale that has the most runs.
+        markdown: A folder for Markdown, too; of each study the scale that has the most runs. A
+            page that was made of more runs than are here is kept.
     """
 
     runs: Path = Path("runs")
@@ -27,13 +28,17 @@ def report(arguments: Arguments) -> None:
     from rich.console import Console
 
     from unpick.report.ledger_page import write_ledger_markdown
-    from unpick.report.markdown import write_markdown
+    from unpick.report.markdown import runs_of_page, write_markdown
     from unpick.report.site import write_site
     from unpick.report.study import distinct
     from unpick.studies import SCALES, STUDIES, Results, collect
     from unpick.theory import ledger
 
+    def runs(results: Results) -> int:
+        return sum(len(outcome.runs) for outcome in results.outcomes)
+
     found: list[Results] = []
+    kept: list[str] = []
     with Console(stderr=True).status("looking for runs") as status:
         for study in STUDIES.values():
             if not any(study.cells(scale) for scale in SCALES):
@@ -47,11 +52,16 @@ def report(arguments: Arguments) -> None:
         status.update("writing pages")
         page = write_site(found, options.report, judgements)
         if options.markdown is not None:
-            most = sorted(found, key=lambda each: sum(len(o.runs) for o in each.outcomes))
-            for results in {each.study.name: each for each in most}.values():
-                status.update(f"writing {results.study.name}.md")
+            fullest = {each.study.name: each for each in sorted(found, key=runs)}
+            for name, results in fullest.items():
+                if runs(results) < runs_of_page(options.markdown, name):
+                    kept.append(f"{name}.md")
+                    continue
+                status.update(f"writing {name}.md")
                 write_markdown(results, options.markdown)
             write_ledger_markdown(judgements, options.markdown)
     write(f"report: {page}")
     if options.markdown is not None:
         write(f"Markdown: {options.markdown}")
+    if kept:
+        write(f"kept, made of more runs than are in {options.runs}: {', '.join(kept)}")

@@ -48,6 +48,15 @@ def write_markdown(results: Results, folder: Path) -> Path:
     return page
 
 
+def runs_of_page(folder: Path, study: str) -> int:
+    """Of how many runs the study's page in a folder was made; 0 if there is none."""
+    try:
+        document = json.loads((folder / f"{study}.json").read_text())
+        return sum(len(cell["runs"]) for cell in document["cells"])
+    except (OSError, ValueError, TypeError, KeyError):  # nothing that would be lost
+        return 0
+
+
 def plain(text: str) -> str:
     """Text on one line, in which nothing is taken for HTML or for the edge of a cell."""
     text = " ".join(text.split())
