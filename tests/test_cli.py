@@ -77,7 +77,7 @@ def run(capsys, *arguments):
         (["measure", "."], ". is not a finished run"),
         (["diagnose"], "which model?"),
         (["diagnose", "model.py:load"], "model.py is not there"),
-        (["diagnose", "model"], "name a run folder, or a function as FILE.py:function"),
+        (["diagnose", "model"], "model is no folder, and no function named as FILE.py:function"),
         (["diagnose", "model.py:load", "--data", "sprits"], "did you mean sprites"),
         (["diagnose", "model.py:load", "--jcobians", "3"], "did you mean --jacobians"),
         (["study"], "the study comes first"),

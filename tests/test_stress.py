@@ -1,6 +1,7 @@
 """What a method owes to local variance structure: planted answers, and the command."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +11,13 @@ from scipy.stats import ttest_ind
 
 from unpick.cli import main
 from unpick.cli.stress import sentence, tell
+from unpick.data import DataDamaged
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.twins import Perturbed, save_twin, twin_in
 from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
-from unpick.stress import Stress, base_of, stress, stress_model
+from unpick.stress import TWINS, Stress, base_of, stress, stress_model
 from unpick.training import RunConfig
 from unpick.training.config import placeless, to_json
 
@@ -193,8 +195,30 @@ def test_what_can_be_known_is_known_before_training(folder, tmp_path, monkeypatc
     blind = replace(ORIGINAL.load(), factors=())
     monkeypatch.setattr(Shapes3D, "load", lambda _: blind)
     for start in (lambda: stress(BASE, twin, tmp_path), lambda: stress_model(two_hues, twin)):
-        with pytest.raises(ValueError, match="scores need factors, and shapes3d has none"):
+        with pytest.raises(ValueError, match="at least 2 factors, and shapes3d has 0"):
             start()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("only_mig")
+def test_a_model_that_diverged_is_left_out_and_others_are_not_lost(folder):
+    def fit(dataset, seed):
+        return two_hues(dataset, 0) if seed else lambda x: torch.full((len(x), 2), math.nan)
+
+    found = stress_model(fit, twin_in(folder), seeds=2)
+    assert [len(found.values[name]["MIG"]) for name in TWINS] == [1, 1, 1]
+    with pytest.raises(ValueError, match="every training on shapes3d diverged"):
+        stress_model(fit, twin_in(folder), seeds=1)
+
+
+def test_twins_that_tell_nonsense_of_their_original_are_damaged(folder, tmp_path):
+    document = json.loads((folder / "twin.json").read_text())
+    for nonsense in ({}, {"name": "shapes3d", "colour": 3}, 7):
+        (tmp_path / "twin.json").write_text(json.dumps(document | {"original": nonsense}))
+        with pytest.raises(DataDamaged, match=r"twin.json is truncated or no file of its kind"):
+            twin_in(tmp_path)
+    with pytest.raises(ValueError, match="shapes3d is rendered; got /files"):
+        twin_in(folder, "/files")
 
 
 STRANGE = """
@@ -216,6 +240,8 @@ def late(dataset, seed):
         (["beta-vae", "--perturbed", "nowhere"], "nowhere holds no twin.json"),
         (["beta-vea", "--perturbed", "{}"], "beta-vae"),
         (["model.py:fit", "--perturbed", "{}"], "model.py is not there"),
+        (["model.py", "--perturbed", "{}"], "no function named as FILE.py:function"),
+        (["model.py:fit", "--perturbed", "{}", "--jobs", "2"], "--jobs"),
         (["beta-vae", "--perturbed", "{}", "--seeds", "0"], "seeds must be at least 1"),
         (["beta-vae", "--perturbed", "{}", "--size", "16"], "the data follow from the twin"),
         (["strange.py:number", "--perturbed", "{}"], "strange.py has no function 'number'"),

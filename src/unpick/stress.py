@@ -6,6 +6,7 @@ largest change, but such that directions of large local variance are not those o
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from unpick.data import DataConfig, Dataset, Noisy, Perturbed, split
 from unpick.data.twins import read_document
+from unpick.diagnosis.codes import NotFinite
 from unpick.diagnosis.subject import encode_all
 from unpick.runs import make
 from unpick.studies.measures import SAMPLES, posterior
@@ -178,7 +180,10 @@ def stress_model(
 def compare(
     encoder: Callable[[Twin, Dataset, int], Encode | None], perturbed: Perturbed, seeds: int
 ) -> Stress:
-    """Score the encoder of every twin and seed on test images; None is one that diverged."""
+    """Score the encoder of every twin and seed on test images; one that diverged is left out.
+
+    `encoder` gives None for it, or a function of which codes come that are not finite.
+    """
     datasets = {twin: data.load() for twin, data in twins(perturbed).items()}
     original = datasets["original"]
     test = split(original).test[:SAMPLES]
@@ -189,9 +194,10 @@ def compare(
         for seed in range(seeds):
             encode = encoder(twin, dataset, seed)
             if encode is not None:
-                codes = encode_all(encode, x).mean.detach().cpu().double().numpy()
-                latents = codes.shape[1]
-                values[twin].append(scores(codes, dataset, test)[0])
+                with suppress(NotFinite):
+                    codes = encode_all(encode, x).mean.detach().cpu().double().numpy()
+                    latents = codes.shape[1]
+                    values[twin].append(scores(codes, dataset, test)[0])
         if not values[twin]:
             raise ValueError(f"every training on {dataset.name} diverged")
     looked_at = original.observe(test[:LOOKED_AT])
@@ -223,6 +229,8 @@ def check(perturbed: Perturbed, seeds: int) -> None:
     """Raise for what would else come out after the trainings."""
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
-    perturbed.load()  # refuses what is damaged
-    if not perturbed.original.load().factors:
-        raise ValueError(f"scores need factors, and {perturbed.original.name} has none")
+    factors = perturbed.load().factors  # refuses what is damaged
+    if len(factors) < 2:
+        raise ValueError(
+            f"scores need at least 2 factors, and {perturbed.original.name} has {len(factors)}"
+        )

@@ -109,7 +109,7 @@ def function_of(target: str) -> Callable[..., Any]:
     """The function that FILE.py:function names."""
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
-        fail(f"{target}: name a run folder, or a function as FILE.py:function")
+        fail(f"{target} is no folder, and no function named as FILE.py:function")
     if not Path(file).is_file():
         fail(f"{file} is not there")
     sys.path.insert(0, str(Path(file).resolve().parent))  # so that it can import its neighbours

@@ -33,6 +33,21 @@ class StressOptions:
     progress: bool = True
 
 
+@dataclass(frozen=True)
+class FitOptions:
+    """How to stress anybody's model.
+
+    Attributes:
+        perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
+        seeds: Trainings on each of the three data sets.
+        path: Where the files of the original are, if it is made of files.
+    """
+
+    perturbed: Path
+    seeds: int = 3
+    path: str = ""
+
+
 def stress(arguments: Arguments) -> None:
     """How much of its score a method owes to local variance structure."""
     if not arguments or arguments[0].startswith("-"):
@@ -49,7 +64,7 @@ def stress(arguments: Arguments) -> None:
         fail("stress: on which twin? Make one with `unpick perturb`, then --perturbed FOLDER")
     from unpick.data.twins import twin_in
 
-    twin = twin_in(Path(folder))
+    twin = twin_in(Path(folder), value_of("--path", rest, ""))
     found = of_file(target, rest, twin) if ".py" in target else of_objective(target, rest, twin)
     tell(target, twin, found)
 
@@ -60,7 +75,7 @@ def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
 
     from unpick.stress import check, stress_model
 
-    options = parse(StressOptions, rest, f"unpick stress {target}")
+    options = parse(FitOptions, rest, f"unpick stress {target}")
     check(twin, options.seeds)
     fit = function_of(target)
     with Console(stderr=True).status("") as status:
@@ -158,8 +173,9 @@ chapter 4). `unpick perturb DATA` makes the twin; the original follows from it.
                FOLDER --help), or FILE.py:function: called with a data set and a seed, it trains
                a model of its own and returns its encoder
   --seeds N    trainings on each of the three (3)
-  --runs DIR   the folder of run folders; what is there is read (runs)
-  --jobs N     worker processes; 0, the default, is one a core
+  --path PATH  where the files of the original are, if it is made of files
+  --runs DIR   of an objective: the folder of run folders; what is there is read (runs)
+  --jobs N     of an objective: worker processes; 0, the default, is one a core
 
   unpick stress slow-vae --perturbed twin/ --seeds 5
   unpick stress my_model.py:fit --perturbed twin/"""

@@ -19,7 +19,7 @@ from torch import Tensor
 from unpick.data.cache import data_folder, written_whole
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Store
-from unpick.data.files import expect, reading
+from unpick.data.files import FileConfig, expect, reading
 from unpick.names import pick
 
 BANK = 2**22  # numbers from which the noise of all images is taken
@@ -159,10 +159,19 @@ def twin(
     return replace(usual, path=str(folder.resolve()))
 
 
-def twin_in(folder: Path) -> Perturbed:
-    """The perturbed twin in a folder, whatever it is a twin of."""
-    described = dict(read_document(folder)["original"])
-    found = twin(pick(DATASETS, described.pop("name"), "data set")(**described), folder)
+def twin_in(folder: Path, path: str = "") -> Perturbed:
+    """The perturbed twin in a folder, whatever it is a twin of.
+
+    Args:
+        folder: As `unpick perturb` makes it.
+        path: Where the files of the original are, if they have a place of their own.
+    """
+    with reading(folder / DOCUMENT):
+        options = dict(read_document(folder)["original"])
+        original = pick(DATASETS, options.pop("name"), "data set")(**options)
+    if path and not isinstance(original, FileConfig):
+        raise ValueError(f"path is of data in files, and {original.name} is rendered; got {path}")
+    found = twin(replace(original, path=path) if path else original, folder)
     assert isinstance(found, Perturbed)
     return found
 

@@ -10,6 +10,10 @@ from torch import Tensor
 from torch.distributions import Distribution, Independent
 
 
+class NotFinite(ValueError):
+    """Codes of a model that diverged."""
+
+
 @dataclass(frozen=True, eq=False)
 class Codes:
     """What an encoder says about each observation.
@@ -79,7 +83,7 @@ def _matrix(array: Any, what: str) -> Float[Tensor, "n d"]:  # noqa: ANN401
             f"got {found.dtype} of shape {tuple(found.shape)}"
         )
     if not found.isfinite().all():
-        raise ValueError(f"{what} is not finite for {int((~found.isfinite()).any(1).sum())} rows")
+        raise NotFinite(f"{what} is not finite for {int((~found.isfinite()).any(1).sum())} rows")
     return found
 
 

@@ -157,6 +157,13 @@ def save_checkpoint(path: Path, step: int, state: dict[str, Tensor]) -> None:
     write(path / f"checkpoint-{step:09d}-{digest}.safetensors", content)
 
 
+def drop_checkpoints(path: Path, but: int) -> None:
+    """Drop all checkpoints but that of one step."""
+    for step, file in checkpoints(path).items():
+        if step != but:
+            file.unlink()
+
+
 def load_checkpoint(file: Path) -> dict[str, Tensor]:
     """Read one member's state, if its checksum is right."""
     content = file.read_bytes()

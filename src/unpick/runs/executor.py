@@ -218,9 +218,7 @@ def _save(training: Training, paths: Sequence[Path], elapsed: float) -> None:
         state = {**training.state(k), "seconds": torch.tensor(elapsed)}
         disk.save_checkpoint(path, training.step, state)
     for path in paths:
-        for step, file in disk.checkpoints(path).items():
-            if step != training.step:
-                file.unlink()
+        disk.drop_checkpoints(path, but=training.step)
 
 
 @contextlib.contextmanager
