@@ -18,7 +18,7 @@ from unpick.objectives import AE, BetaVAE
 from unpick.perturb import PerturbConfig, perturb
 from unpick.perturb.choosing import Candidate, choose, judge
 from unpick.perturb.contest import Contest, ticks
-from unpick.perturb.making import varying
+from unpick.perturb.making import refitted, varying
 from unpick.perturb.network import Change, features
 from unpick.runs import Run, make
 from unpick.training import Adam, RunConfig
@@ -127,13 +127,16 @@ def test_the_change_depends_on_one_number_and_stays_within_epsilon():
     assert s.std() == pytest.approx(1, abs=1e-4)
 
 
-def test_a_constant_change_does_not_vary_and_a_flipped_sign_does():
-    pattern = torch.rand(1, 4, 4)
+def test_a_constant_change_does_not_vary_and_a_flipped_sign_does_on_grey_images():
+    pattern = torch.full((1, 4, 4), 0.1)
     same, flipped = torch.stack([pattern, pattern]), torch.stack([pattern, -pattern])
-    level = torch.tensor([0, 1, 1, 0])
-    assert varying(same, level) == pytest.approx(0, abs=1e-12)
-    assert varying(flipped, level) == pytest.approx(1)
-    assert varying(flipped, torch.tensor([0, 0, 0, 1])) == pytest.approx(0.75)
+    grey, black = Dense(torch.full((4, 1, 4, 4), 0.5)), Dense(torch.zeros(4, 1, 4, 4))
+    often, seldom = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 0, 1])
+    assert varying(grey, same, often) == 0
+    assert varying(grey, flipped, often) == pytest.approx(1, abs=0.05)  # of 2000 pairs
+    assert varying(grey, flipped, seldom) == pytest.approx(0.75, abs=0.05)
+    assert varying(black, flipped, often) == 0  # what leaves [0, 1] is reflected
+    assert varying(black, same * torch.tensor([0.0, 1.0])[:, None, None, None], often) > 0.3
 
 
 @pytest.mark.parametrize("network", [MODEL.network, CONVOLUTIONS])
@@ -181,6 +184,22 @@ def test_equal_models_leave_nothing_to_gain():
     assert running.losses(changed=False) != losses
 
 
+def test_decoders_that_start_over_are_judged_after_as_much_training_with_and_without_change():
+    running = contest(replace(CONFIG, batch=8, decoder_rate=1e-2))
+    first, reports = weights(running.model.decoder), []
+    running.advance(12)
+    running.start_over()
+    assert all(torch.equal(first[k], v) for k, v in running.model.decoder.state_dict().items())
+    untrained = running.losses(changed=False)
+    before = refitted(running, reports.append, changed=False)
+    after = refitted(running, reports.append, changed=True)
+    assert max(before) < min(untrained)
+    assert before != after
+    assert len(reports) == 2 * 36  # batches of the contest itself, where it is short
+    running.change.epsilon = 0.0
+    assert refitted(running, reports.append, changed=True) == before
+
+
 @pytest.mark.slow
 def test_the_change_goes_down_the_difference_of_the_losses():
     running = contest(replace(CONFIG, batch=12, learning_rate=1e-2, epsilon=0.3))
@@ -216,7 +235,7 @@ def test_the_change_follows_what_only_the_entangled_code_knows(known):
         bias[..., 0], bias[..., 1] = -2, -6  # mean, log-variance
     running.change.epsilon = 0.0
     for tick in range(150):  # decoders of the original images
-        running._step_decoders(tick)
+        running.step_decoders(tick)
     running.change.epsilon = config.epsilon
     running.advance(120)
     losses = running.losses(changed=True)
@@ -283,7 +302,7 @@ def test_a_resumed_contest_is_the_uninterrupted_one():
         ({"epsilon": 0.0}, r"epsilon must lie in \(0, 1\], got 0.0"),
         ({"restarts": 3, "ensemble": 2}, "restarts must be at least 4, got 3"),
         ({"levels": 1}, "levels must be at least 2, got 1"),
-        ({"learning_rate": -1.0}, "learning_rate must be positive"),
+        ({"learning_rate": -1.0}, "learning_rate of the change must be positive"),
         ({"base": replace(BASE, data=Noisy(BASE.data, 0.1))}, "base must be of an original"),
         (
             {"base": replace(BASE, objective=AE(), model=replace(MODEL, posterior="delta"))},
@@ -362,6 +381,15 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
         main([*command[1:], *options[2:], "--steps", "3", "--jobs", "1"])
     assert stop.value.code == 0
     assert "shapes3d-perturbed-beta-vae-seed0" in capsys.readouterr().out
+    (run,) = Path("runs").glob("shapes3d-beta-vae-seed0-*")
+    trained = len([*Path("runs").iterdir()])
+    of_change[of_change.index("twin")] = "again"
+    with pytest.raises(SystemExit) as stop:  # its set-up, and its other seeds beside it
+        main(["perturb", str(run), *of_change])
+    assert stop.value.code == 0
+    assert len([*Path("runs").iterdir()]) == trained
+    documents = [json.loads(Path(name, "twin.json").read_text()) for name in ("twin", "again")]
+    assert documents[0] == documents[1]
 
 
 @pytest.mark.parametrize(
@@ -374,6 +402,11 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
         (["sprites", "ae"], "base must be a beta-vae, got ae"),
         (["synth-lin"], "twins are of data in [0, 1], and synth-lin leaves it"),
         (["sprites", "--jobs", "-1"], "jobs must be at least 0, got -1"),
+        (["sprites", "--decoder-rate", "0"], "decoder_rate must be positive"),
+        (["sprites", "--change-rate", "0"], "learning_rate of the change must be positive"),
+        (["sprites", "--change-steps", "0"], "steps of the change must be at least 1, got 0"),
+        (["sprites", "--choose", "udr", "--restarts", "2"], "restarts must be at least 3, got 2"),
+        ([".", "--restarts", "2"], "there is no config.json"),
     ],
 )
 def test_mistakes_exit_2_with_one_line(arguments, message, tmp_path, monkeypatch, capsys):

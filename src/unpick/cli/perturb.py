@@ -120,12 +120,12 @@ def _tell(twin: "Perturbed", score: str) -> None:
         rows.append((str(each["seed"]), f"{each['score']:.3f}", "".join(sides), pruned))
     table = Table(f"Restarts by {score}.", ("seed", score, "chosen as", ""), tuple(rows))
     show(table, Console())
-    for when in ("before", "after"):
+    for when, images in {"before": "original", "after": "changed"}.items():
         losses = report[when]
         gap = losses["entangled"] - losses["disentangled"]
         write(
-            f"loss {when}: entangled {losses['entangled']:.5g}, "
-            f"disentangled {losses['disentangled']:.5g}, difference {gap:.4g}"
+            f"decoders fitted anew to {images} images lose {losses['entangled']:.5g} entangled, "
+            f"{losses['disentangled']:.5g} disentangled: difference {gap:.4g}"
         )
     write(
         f"change: at most {report['largest change']:.4g} (allowed {document['epsilon']:g}), "
@@ -138,6 +138,8 @@ def _tell(twin: "Perturbed", score: str) -> None:
     name, folder = options.pop("name"), str(twin.folder)
     plain = describe(type(twin.original)())
     given = {key: value for key, value in options.items() if value != plain[key]}
+    if path := getattr(twin.original, "path", ""):
+        given["path"] = path
     python = "".join(f", {key}={value!r}" for key, value in given.items())
     shell = "".join(f" --{key.replace('_', '-')} {value}" for key, value in given.items())
     write(f"twin: {folder}")
@@ -147,17 +149,18 @@ def _tell(twin: "Perturbed", score: str) -> None:
     write(f"unpick train {name}{shell} --perturbed {folder}")
 
 
-PERTURB_HELP = """usage: unpick perturb DATA [OPTIONS]
+PERTURB_HELP = """usage: unpick perturb DATA|RUN [OPTIONS]
 
-Trains restarts of a beta-VAE (those in --runs are read), takes the most and the least
-disentangled, and trains a small additive change of the images that makes the entangled one the
-cheaper of the two (Zietlow 2022, chapter 4). No pixel changes by more than --epsilon, and factors
-stay as they are: the twin is a data set like any other. The same command again reads it, and goes
-on with it if it was interrupted. `unpick perturb DATA --help` lists all options, those of the
-models included.
+Trains restarts of a beta-VAE on a data set, or on that of a run in its set-up (what is in --runs,
+by default beside that run, is read), chooses the most and the least disentangled, and trains a
+small additive change of the images that makes the entangled one the cheaper of the two (Zietlow
+2022, chapter 4). No pixel changes by more than --epsilon, and factors stay as they are: the twin
+is a data set like any other. The same command again reads it, and goes on with it if it was
+interrupted. `unpick perturb DATA --help` lists all options, those of the models included.
 
   unpick perturb sprites --size 32 --epsilon 0.1
   unpick perturb shapes3d --size 32 --epsilon 0.175 --ensemble 4 --latents 6 --beta 32
+  unpick perturb runs/sprites-beta-vae-seed0-0123456789ab --restarts 8
 
 The set-ups of the papers, where it starts from, take days; docs/twins.md has a short one.
 

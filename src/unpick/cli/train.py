@@ -87,6 +87,8 @@ def train_options(
 ) -> tuple[Any, Any]:
     """The configuration that the arguments describe: a data set, perhaps an objective, fields.
 
+    The folder of a run may stand for the data set: its configuration is then where it starts from.
+
     Args:
         arguments: What follows the command.
         kind: The command's own options, besides the fields of the configuration; `preset`,
@@ -96,14 +98,20 @@ def train_options(
     from unpick.data import DATASETS, PAIRS
     from unpick.models import MLP, Conv
     from unpick.objectives import OBJECTIVES, Paired
+    from unpick.runs.disk import read_config
     from unpick.training import Adagrad, Adam, RunConfig, preset
     from unpick.training.presets import with_objective
 
-    data, rest = arguments[0], arguments[1:]
-    pick(DATASETS, data, "data set")
+    data, rest, command = arguments[0], arguments[1:], kind()
     # Which fields there are depends on these, so they are looked at first.
     sources: dict[str, Source] = {source: source for source in get_args(Source)}
-    config = preset(data, pick(sources, value_of("--preset", rest, "default"), "preset"))
+    source = pick(sources, value_of("--preset", rest, "default"), "preset")
+    if data not in DATASETS and Path(data).is_dir():
+        config = read_config(Path(data))
+        command = replace(command, runs=Path(data).parent)
+    else:
+        pick(DATASETS, data, "data set")
+        config = preset(data, source)
     if rest and not rest[0].startswith("-"):
         objective = pick(OBJECTIVES, rest.pop(0), "objective")
         if objective is not type(config.objective):
@@ -120,7 +128,7 @@ def train_options(
             fail(f"{config.objective.name} knows no pairs; slow-vae and pcl do")
         config = replace(config, objective=replace(config.objective, pairs=chosen()))
     whole = make_dataclass("Whole", [("command", kind), ("run", RunConfig)])
-    parsed = parse(whole, rest, f"unpick {verb} {data}", default=whole(kind(), config))
+    parsed = parse(whole, rest, f"unpick {verb} {data}", default=whole(command, config))
     return parsed.run, parsed.command
 
 
@@ -130,7 +138,8 @@ Starts from the set-up of a paper for that data set; every field of the configur
 `unpick train DATA OBJECTIVE --help` lists them. The run goes to runs/, in a folder named by its
 configuration; the same command again reads it, and goes on with it if it was interrupted.
 
-  DATA       {data}
+  DATA       {data};
+             or the folder of a run, to start from its configuration
   OBJECTIVE  {objectives}
 
   unpick train synth-lin --seeds 10

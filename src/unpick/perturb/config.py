@@ -51,14 +51,17 @@ class PerturbConfig:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        check_rate(self.learning_rate)
-        check_rate(self.decoder_rate)
+        check_rate(self.learning_rate, "learning_rate of the change")
+        check_rate(self.decoder_rate, "decoder_rate")
         if self.choose not in get_args(Score):
             raise ValueError(f"choose must be one of {get_args(Score)}, got {self.choose!r}")
+        two = 3 if self.choose == "udr" else 2  # restarts are compared with each other
         least = {"steps": 1, "batch": 2, "samples": 1, "decoder_batches": 1, "levels": 2}
-        for name, value in {**least, "ensemble": 1, "restarts": 2 * self.ensemble}.items():
-            if getattr(self, name) < value:
-                raise ValueError(f"{name} must be at least {value}, got {getattr(self, name)}")
+        least |= {"ensemble": 1, "restarts": max(two, 2 * self.ensemble)}
+        for name, value in least.items():
+            if (got := getattr(self, name)) < value:
+                what = f"{name} of the change" if name in ("steps", "batch") else name
+                raise ValueError(f"{what} must be at least {value}, got {got}")
         if type(self.base.data) not in DATASETS.values():
             raise ValueError(f"base must be of an original data set, got {self.base.data.name}")
         if not isinstance(self.base.objective, BetaVAE):

@@ -64,20 +64,25 @@ class Contest:
             some = self.features(self._judged(1000))
         self.change = Change(config, some.shape[1], dataset.shape).eval()
         self.change.begin(some)
+        self.first = {k: v.clone() for k, v in model.decoder.state_dict().items()}
         self.players = {
-            "decoders": Player(model.decoder, [Adam(config.decoder_rate)] * model.members, EPS),
+            "decoders": self._decoders(),
             "change": Player(self.change, [Adam(config.learning_rate)], EPS),
         }
         self.step = 0
         self.log: list[tuple[int, float, float]] = []  # step, mean losses since the one before
         self.sums = torch.zeros(3, dtype=torch.float64)  # of both losses, and of how many steps
 
+    def _decoders(self) -> Player:
+        rates = [Adam(self.config.decoder_rate)] * self.model.members
+        return Player(self.model.decoder, rates, EPS)
+
     def advance(self, until: int) -> Losses:
         """Train up to step `until`; the losses on the last batch of the change."""
         batches = self.config.decoder_batches
         while self.step < until:
             for k in range(batches):
-                self._step_decoders(self.step * batches + k)
+                self.step_decoders(self.step * batches + k)
             losses = self._step_change()
             self.sums += torch.tensor([*losses, 1.0])
             self.step += 1
@@ -88,12 +93,18 @@ class Contest:
             )
         return losses
 
-    def _step_decoders(self, tick: int) -> None:
+    def start_over(self) -> None:
+        """Give the decoders the weights they came with; the change stays as it is."""
+        self.model.decoder.load_state_dict(self.first)
+        self.players["decoders"] = self._decoders()
+
+    def step_decoders(self, tick: int, *, changed: bool = True) -> None:
+        """Train the decoders on a batch of images with the change, or as they are."""
         indices, noise = self._draw("decoders", tick)
         x = self.dataset.store.read(indices)
         with torch.no_grad():
             z = self._latents(x, noise)
-            target = reflect(x + self.change(self.features(indices)))
+            target = reflect(x + self.change(self.features(indices))) if changed else x
         self.model.decoder.train()
         output = self._decode(z)
         gradients = torch.autograd.grad(

@@ -11,15 +11,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from unpick.data import Perturbed
-from unpick.data.twins import pixels, save_twin
+from unpick.data.dataset import Store
+from unpick.data.twins import pixels, reflect, save_twin
 from unpick.perturb.choosing import check_score, choose, judge
 from unpick.perturb.config import PerturbConfig
-from unpick.perturb.contest import Contest, ticks
+from unpick.perturb.contest import Contest, Losses, ticks
 from unpick.perturb.pictures import draw
 from unpick.runs import disk, load_together, make
 from unpick.runs.executor import CHECKPOINT_SECONDS, locked, threads, trains_together
 from unpick.training.config import placeless, to_json
 from unpick.training.progress import Bars, Report
+
+REFIT = 1000  # batches for decoders that are judged
+COMPARED = 2000  # observations whose changes are
 
 
 def perturb(
@@ -61,10 +65,10 @@ def perturb(
             return twin
         small = trains_together(config.base, dataset.shape)
         with threads(1 if small else torch.get_num_threads()):
-            before = contest.losses(changed=False)
             train(contest, under_way, checkpoint_seconds, bars.update)
-            after = contest.losses(changed=True)
             table, level = contest.tabulate()
+            before = refitted(contest, bars.update, changed=False)
+            after = refitted(contest, bars.update, changed=True)
         size = table.abs().flatten(1).mean(1)
         report = {
             "candidates": [asdict(each) for each in candidates],
@@ -74,7 +78,7 @@ def perturb(
             "after": after._asdict(),
             "largest change": float(table.abs().max()),
             "mean change": float(size[level].mean()),
-            "varying": varying(table, level),
+            "varying": varying(dataset.store, table, level),
             "environment": disk.environment(),
             "log": contest.log,
         }
@@ -85,11 +89,33 @@ def perturb(
     return twin
 
 
-def varying(table: Float[Tensor, "l ..."], level: Int[Tensor, "n"]) -> float:
-    """The share of the change, in squares, that is not the same for all observations."""
-    rows = table.flatten(1).double()
-    often = level.bincount(minlength=len(rows)).double() / len(level)
-    return float(1 - (often @ rows).square().sum() / (often @ rows.square()).sum())
+def varying(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"]) -> float:
+    r"""The share of the change, in squares, that is not the same for all observations.
+
+    .. math:: E |(x + m) - (x + m')|^2 / 2 E |(x + m) - x|^2
+
+    with the changes m, m' of any two observations, each sum reflected into [0, 1]: on black and
+    white images a change and its negative are the same.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x, some, other = torch.randint(len(level), (3, COMPARED), generator=generator)
+    plain = images.read(x)
+    one, two = (reflect(plain + table[level[each]]) for each in (some, other))
+    return float((one - two).square().sum() / (2 * (one - plain).square().sum()))
+
+
+def refitted(contest: Contest, show: Callable[[Report], None], *, changed: bool) -> Losses:
+    """What the decoders lose that start over and see some batches of these images alone.
+
+    It takes them as much training whether the images have the change or not, so that the two
+    losses differ by the change alone.
+    """
+    contest.start_over()
+    batches = min(REFIT, contest.config.steps * contest.config.decoder_batches)
+    for tick in range(batches):
+        contest.step_decoders(tick, changed=changed)
+        show(Report("refit", "decoders anew", tick + 1, batches, 0.0, "", {}))
+    return contest.losses(changed=changed)
 
 
 def train(contest: Contest, folder: Path, seconds: float, show: Callable[[Report], None]) -> None:
@@ -102,13 +128,6 @@ def train(contest: Contest, folder: Path, seconds: float, show: Callable[[Report
         terms = "  ".join(f"{name} {value:.5g}" for name, value in losses._asdict().items())
         show(Report("change", "change", contest.step, steps, 0.0, terms, {}))
         if time.monotonic() - saved > seconds:
-            save(contest, folder)
+            disk.save_checkpoint(folder, contest.step, contest.state())
+            disk.drop_checkpoints(folder, but=contest.step)
             saved = time.monotonic()
-
-
-def save(contest: Contest, folder: Path) -> None:
-    """A new checkpoint first, then away with the old one."""
-    disk.save_checkpoint(folder, contest.step, contest.state())
-    for step, file in disk.checkpoints(folder).items():
-        if step != contest.step:
-            file.unlink()

@@ -40,10 +40,10 @@ class Adagrad:
         check_rate(self.learning_rate)
 
 
-def check_rate(rate: float) -> None:
+def check_rate(rate: float, name: str = "learning_rate") -> None:
     """Raise unless a learning rate makes sense."""
     if not 0 < rate < math.inf:
-        raise ValueError(f"learning_rate must be positive and finite, got {rate}")
+        raise ValueError(f"{name} must be positive and finite, got {rate}")
 
 
 @dataclass(frozen=True)
