@@ -113,7 +113,7 @@ def test_bars_are_means_over_restarts():
 
 def test_spectra_show_means_and_every_run():
     deviations = np.array([[0.1, 0.2, 0.9], [0.3, 0.4, 0.7]])
-    latents = Latents(np.array([0.4, 0.6]), 1.6, deviations)
+    latents = Latents(np.array([0.4, 0.6]), deviations)
     above, below = latent_spectra({"data": {"before": latents}}).axes
     assert marks(above, "o") == {BLUE: [[0.4, 0.6]]}
     curves = [np.asarray(line.get_ydata()).tolist() for line in below.lines]

@@ -228,7 +228,6 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
         ensemble=1,
         change_steps=1,
         lengths={},
-        counts={},
         search=(1.0, 2.0),
         methods=("ae", "beta-vae", "pcl"),
     )

@@ -21,8 +21,9 @@ class LaplacePairs:
     r"""Every factor moves a little (Klindt et al. 2021).
 
     A factor with n values goes from i to j with a probability in proportion to
-    exp(-|i - j| rate / \log n). Categorical factors stay. If none has moved, one that can is made
-    to.
+    exp(-|i - j| rate / \log n). Categorical factors stay; in the authors' code the colours of
+    MPI3D and the lighting of smallNORB, classes too, move along. If none has moved, one that can
+    is made to.
     """
 
     name: ClassVar[str] = "laplace"

@@ -17,13 +17,12 @@ class Latents:
     """What restarts of a method make of one kind of data.
 
     Attributes:
-        distance: Of the decoder to orthogonality, a value a restart.
-        chance: Of that distance.
+        distance: Of the decoder to orthogonality over the latents in use, as a share of what a
+            random rotation has, a value a restart.
         deviations: Mean posterior deviations, ascending, a row a restart.
     """
 
     distance: Float[np.ndarray, "s"]
-    chance: float
     deviations: Float[np.ndarray, "s d"]
 
 
@@ -44,7 +43,7 @@ def latent_spectra(panels: Mapping[str, Mapping[str, Latents]]) -> Figure:
             below.plot(ranks, latents.deviations.T, color=COLOURS[place], lw=0.6, alpha=0.35)
             mean = latents.deviations.mean(0)
             below.plot(ranks, mean, "o-", color=COLOURS[place], markersize=4, label=kind)
-        above.axhline(next(iter(kinds.values())).chance, color=GREY, ls="dashed", lw=0.9)
+        above.axhline(1, color=GREY, ls="dashed", lw=0.9)
         above.set_title(panel)
         above.set_xticks(range(len(kinds)), list(kinds))
         above.set_xlim(-0.6, len(kinds) - 0.4)
@@ -52,7 +51,7 @@ def latent_spectra(panels: Mapping[str, Mapping[str, Latents]]) -> Figure:
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
     grid[0, 0].set_ylim(bottom=0)
     grid[1, 0].set_ylim(0, 1.05)
-    grid[0, 0].set_ylabel("distance to orthogonality\n(dashed: chance)")
+    grid[0, 0].set_ylabel("DtO / chance\nof active latents")
     grid[1, 0].set_ylabel("mean posterior deviation")
     grid[1, 0].legend(loc="upper left")
     return figure

@@ -22,7 +22,7 @@ FEATURES = 128  # of an image and of a pair, before they are widened
 
 @dataclass(frozen=True)
 class WeakGAN:
-    r"""Shu et al. (2020), full share pairing; network and training of the authors' code.
+    r"""Shu et al. (2020), full share pairing; critic and training of the authors' code.
 
     .. math:: \log(1 + e^{-D(g(z), g(z'), k)}) - \log q(z | g(z)), \qquad z_k = z'_k
 

@@ -28,7 +28,7 @@ STANDS: Mapping[Data, str] = {
 OPEN: Mapping[Method, str] = {
     "slow-vae": "SlowVAE: gamma 10 and sparsity 6, the loss as in the paper",
     "pcl": "PCL: pairs as for SlowVAE, score and learning rate are ours",
-    "weak-gan": "weak GAN: the network of the other methods",
+    "weak-gan": "weak GAN: widths of the other methods, leaky and batch-normalised layers",
 }
 
 

@@ -18,10 +18,9 @@ STUDY = Study(
     source="Zietlow (2022), tables 4.2 to 4.5 and figures 4.3 to 4.11",
     about="""Of restarts of the beta-VAE on the original data the most and the least disentangled
 are chosen by MIG. A network that sees the factors through a single neuron draws a change of every
-image, no pixel by more than epsilon, such that the latents of the entangled models come to
-reconstruct the changed images better than those of the disentangled ones (section 4.2.4). All
-methods are then trained on the `original`, on the `modified` twin, and on a twin with uniform
-`noise` of the same size.
+image, no pixel by more than epsilon, that lowers the reconstruction loss of the entangled models
+against that of the disentangled ones (section 4.2.4). All methods are then trained on the
+`original`, on the `modified` twin, and on a twin with uniform `noise` of the same size.
 
 MIG, DCI (disentanglement), FactorVAE score and SAP are measured on 10 000 test images; DCI with
 our fast learner, which comes within 0.01 of the gradient boosting behind the published numbers.
@@ -54,11 +53,14 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
             "them at least.",
             trained(claims.noise_keeps),
         ),
-        Claim(
-            "PCL and the weak GAN, which are not variational, stay as they are: no means of MIG "
-            "on the original and the modified data differ both by more than the pooled deviation "
-            "over seeds and significantly (Welch's t-test, two-sided, 5 %).",
-            trained(claims.stay),
+        *(
+            Claim(
+                "PCL and the weak GAN, which are not variational, stay within their spread on "
+                f"{data}: means of MIG on the original and the modified data are no further apart "
+                "than the pooled deviation over seeds.",
+                trained(partial(claims.stay, data)),
+            )
+            for data in FACTORS
         ),
         Claim(
             "Every variational method loses MIG, on both data sets.",
@@ -86,8 +88,9 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
             for data in FACTORS
         ),
         Claim(
-            "The change does what it is for, on each data set: the reconstruction loss of the "
-            "entangled models less that of the disentangled ones falls while it is trained.",
+            "The change does what it is for, on each data set: it lowers the reconstruction loss "
+            "of the entangled models against that of the disentangled ones, with decoders that "
+            "were fitted anew to as many batches of images with and without it.",
             trained(claims.misleads),
         ),
         Claim(
@@ -155,8 +158,9 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
         Drawing(
             "latents",
             "The latent space of the beta-VAE before and after",
-            "Not in the thesis. Above: is the decoder aligned, though not with the factors? "
-            "Below: deviations of the posterior, a thin line a run.",
+            "Not in the thesis. Above: is the decoder aligned, though not with the factors? The "
+            "distance to orthogonality over active latents (two of them at least), 1 is a random "
+            "rotation. Below: deviations of the posterior, a thin line a run.",
             drawings.latents,
         ),
         Drawing(

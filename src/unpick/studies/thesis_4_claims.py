@@ -73,14 +73,14 @@ def _change(results: Results, data: Data) -> str:
     return ", ".join(means)
 
 
-def stay(results: Results) -> Verdict:
-    """PCL and weak GAN: no difference beyond the deviation over seeds that is significant, too.
+def stay(data: Data, results: Results) -> Verdict:
+    """PCL and weak GAN: the means differ by no more than the pooled deviation over seeds.
 
-    The first alone says little: with two or three seeds the means of two equal cells often differ
-    by more than the pooled deviation. With as few, only large differences are significant.
+    Of few seeds that asks much: three from one distribution differ by more in 29 % of cases. The
+    p-value of Welch's test is told, too.
     """
     said, holds = [], {}
-    for data, method in product(FACTORS, OTHERS):
+    for method in OTHERS:
         before, after = (found(results, data, twin, method) for twin in ("original", "modified"))
         if before is None or after is None:
             continue
@@ -90,13 +90,13 @@ def stay(results: Results) -> Verdict:
         apart = abs(after.mean("MIG") - before.mean("MIG"))
         spread = math.sqrt((before.deviation("MIG") ** 2 + after.deviation("MIG") ** 2) / 2)
         p = welch(before, after, "MIG", "two-sided")
-        name = f"{NAMES[method]} on {data}"
-        holds[name] = not (apart > spread and p < LEVEL)
+        name = NAMES[method]
+        holds[name] = apart <= spread
         told = f"pooled deviation {spread:.2f}, {_told(p)}, {seeds} seeds"
         said.append(f"{name}: {before.mean('MIG'):.2f} to {after.mean('MIG'):.2f} ({told})")
-    chosen = SETTINGS[results.scale].values()
-    wanted = sum(len({*OTHERS} & {*each.methods}) for each in chosen)
-    return Verdict(whole(holds, wanted), "; ".join(said))
+    chosen = SETTINGS[results.scale].get(data)
+    wanted = {*OTHERS} & {*chosen.methods} if chosen else OTHERS
+    return Verdict(whole(holds, len(wanted)) if holds else None, "; ".join(said))
 
 
 def lose(measures: Sequence[str], results: Results, *, clearly: bool = False) -> Verdict:

@@ -24,7 +24,7 @@ from unpick.studies.chapter4_scales import (
 from unpick.studies.study import Outcome, Results
 from unpick.studies.thesis_4_cells import found, needed, searched, unpruned
 from unpick.studies.thesis_4_pixels import difference
-from unpick.studies.thesis_4_planes import PLANES, REACH, Plane, plane
+from unpick.studies.thesis_4_planes import REACH, Plane, factors_of, plane
 
 SHOWN = 8  # images of a sheet
 EXTREMES = 4  # restarts of figures 4.10 and 4.11
@@ -126,15 +126,13 @@ def traversals(data: Data, results: Results) -> Figure | None:
         return None
     each = min(EXTREMES, len(outcome.runs) // 2)
     order = np.argsort(-outcome.values["MIG"])
-    kinds: dict[str, list[int]] = {
-        "most disentangled": order[:each].tolist(),
-        "most entangled": order[::-1][:each].tolist(),
-    }
+    factors = factors_of(data, results.scale)
+    kinds = dict(zip(factors, (order[:each].tolist(), order[::-1][:each].tolist()), strict=True))
     dataset = outcome.cell.config.data.load()
 
     def drawn(kind: str, k: int) -> tuple[str, Plane]:
         run = outcome.runs[k]
-        drawing = plane(run.model(), dataset, PLANES[data][kind])
+        drawing = plane(run.model(), dataset, factors[kind])
         score = outcome.values["MIG"][k]
         return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.told}", drawing
 
@@ -142,7 +140,7 @@ def traversals(data: Data, results: Results) -> Figure | None:
         kind: {title: p.images for title, p in (drawn(kind, k) for k in places)}
         for kind, places in kinds.items()
     }
-    return planes(groups, PLANES[data], REACH)
+    return planes(groups, factors, REACH)
 
 
 def latents(results: Results) -> Figure | None:
@@ -151,8 +149,9 @@ def latents(results: Results) -> Figure | None:
     for data in FACTORS:
         sigmas = [f"sigma {j}" for j in range(1, FACTORS[data] + 1)]
         panels[data] = {
-            twin: Latents(outcome.values["DtO"], outcome.mean("chance"), _table(outcome, sigmas))
+            twin: Latents(outcome.values["DtO / chance"], _table(outcome, sigmas))
             for twin, outcome in _twins(results, data).items()
+            if "DtO / chance" in outcome.values
         }
     shown = {data: kinds for data, kinds in panels.items() if kinds}
     return latent_spectra(shown) if shown else None

@@ -13,15 +13,9 @@ from unpick.metrics import mutual_information_gap
 from unpick.models import Autoencoder
 from unpick.studies.chapter4_scales import Data
 from unpick.studies.measures import SAMPLES, decoder, posterior
+from unpick.studies.study import Scale
 
-# Of which factors. The thesis has wall hue and orientation, which short runs do not find.
-PLANES: Mapping[Data, Mapping[str, tuple[str, str]]] = {
-    "sprites": {"most disentangled": ("x", "y"), "most entangled": ("x", "y")},
-    "shapes3d": {
-        "most disentangled": ("wall hue", "floor hue"),
-        "most entangled": ("wall hue", "wall hue"),
-    },
-}
+KINDS = ("most disentangled", "most entangled")
 SIDE, REACH = 8, 2.0  # images a side, from -2 to 2 of a latent
 
 
@@ -41,6 +35,18 @@ class Plane:
     def told(self) -> str:
         """The latents for people, who count from 1."""
         return " and ".join(str(latent + 1) for latent in self.latents)
+
+
+def factors_of(data: Data, scale: Scale) -> Mapping[str, tuple[str, str]]:
+    """Which factors the planes of either kind of restart are of.
+
+    Short runs do not find the orientation of rooms, which the thesis has beside the wall's hue.
+    """
+    if data == "sprites":
+        return dict.fromkeys(KINDS, ("x", "y"))
+    if scale == "paper":
+        return dict.fromkeys(KINDS, ("wall hue", "orientation"))
+    return dict(zip(KINDS, (("wall hue", "floor hue"), ("wall hue", "wall hue")), strict=True))
 
 
 def plane(model: Autoencoder, dataset: Dataset, factors: tuple[str, str]) -> Plane:

@@ -18,7 +18,7 @@ from unpick.studies.keeping import kept
 from unpick.studies.measures import JACOBIANS, SAMPLES, decoder, posterior
 
 FILE = "chapter4.json"
-VERSION = 1  # one more makes the kept ones old
+VERSION = 2  # one more makes the kept ones old
 
 
 def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
@@ -27,8 +27,9 @@ def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
     `MIG`, `DCI` (disentanglement, fast learner), `FactorVAE` and `SAP` on test observations, and
     `MIG, NAME` of every factor. Of posteriors with a variance: `active` latents, those with
     E(sigma^2) < 0.8 (Zietlow 2022, section 4.3.4), and `sigma 1`, `sigma 2`, ..., the mean
-    deviation of each latent, ascending. With a decoder: `DtO`, its `chance` value, `DtO, active`,
-    and `error`, the root mean square over pixels of what the mean reconstruction misses.
+    deviation of each latent, ascending. With a decoder: `DtO` and its `chance` value; of active
+    latents, if there are two, `DtO, active` and `DtO / chance`; and `error`, the root mean square
+    over pixels of what the mean reconstruction misses.
 
     Args:
         run: A finished one.
@@ -56,7 +57,8 @@ def take(run: Run, dataset: Dataset) -> dict[str, float]:
         dto = distance_to_orthogonality(jacobians)
         values |= {"DtO": dto.mean, "chance": dto.chance}
         if active.sum() > 1:
-            values["DtO, active"] = distance_to_orthogonality(jacobians, active=active).mean
+            used = distance_to_orthogonality(jacobians, active=active)
+            values |= {"DtO, active": used.mean, "DtO / chance": used.relative}
         values["error"] = error(model, x, mean)
     return values
 

@@ -54,15 +54,28 @@ def preset(data: str, source: Source = "default") -> RunConfig:
 def with_objective(config: RunConfig, objective: ObjectiveConfig) -> RunConfig:
     """The same set-up for another objective, with the posterior and the training that it wants.
 
-    The optimiser and the batch of PCL and of the weak GAN are their own, and stay if one goes on
-    from there to another objective: start from the set-up of the data instead.
+    The optimiser and the batch of PCL and of the weak GAN are their own, and so is the latter's
+    kind of layers. All that stays if one goes on from there to another objective: start from the
+    set-up of the data instead.
 
     Example:
         >>> with_objective(preset("sprites"), WeakGAN()).optimiser
         Adam(learning_rate=0.001, beta1=0.5, beta2=0.999)
     """
     model = replace(config.model, posterior=objective.posteriors[0])
+    if isinstance(objective, WeakGAN):
+        model = replace(model, network=leaky(model.network))
     return replace(config, objective=objective, model=model, **WANTED.get(type(objective), {}))
+
+
+def leaky(network: MLP | Conv) -> MLP | Conv:
+    """The same widths as Shu et al. (2020) have them: leaky, the generator batch-normalised.
+
+    The latter as far as it consists of convolutions.
+    """
+    if isinstance(network, Conv):
+        return replace(network, activation="leaky_relu", decoder_norm=len(network.decoder))
+    return replace(network, encoder_activation="leaky_relu", decoder_activation="leaky_relu")
 
 
 def steps(epochs: int, observations: int, batch: int = 128) -> int:
