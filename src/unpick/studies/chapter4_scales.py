@@ -148,7 +148,7 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             change_rate=1e-4,
             decoder_rate=1e-3,
             change_batch=32,
-            lengths={"weak-gan": 8000},
+            lengths={"pcl": 6000, "weak-gan": 12_000},
             gan_width=1,
             search=(1.0,),
         ),
