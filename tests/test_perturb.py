@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from unpick.cli import main
+from unpick.cli.train import config_in
 from unpick.data import Dataset, Dense, Factor, Noisy, load
 from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
@@ -390,6 +391,13 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
     assert len([*Path("runs").iterdir()]) == trained
     documents = [json.loads(Path(name, "twin.json").read_text()) for name in ("twin", "again")]
     assert documents[0] == documents[1]
+    monkeypatch.chdir(run)  # whose folder has its name here, too
+    assert config_in(Path()).identity() == run.name[-12:]
+    (misled,) = Path("..").glob("shapes3d-perturbed-beta-vae-seed0-*")
+    with pytest.raises(SystemExit) as stop:
+        main(["perturb", str(misled), "--restarts", "2"])
+    assert stop.value.code == 2
+    assert "is of a twin; start from a run on the original" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -406,7 +414,10 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
         (["sprites", "--change-rate", "0"], "learning_rate of the change must be positive"),
         (["sprites", "--change-steps", "0"], "steps of the change must be at least 1, got 0"),
         (["sprites", "--choose", "udr", "--restarts", "2"], "restarts must be at least 3, got 2"),
-        ([".", "--restarts", "2"], "there is no config.json"),
+        (["sprites", "--latents", "1"], "latents must be at least 2 to be entangled, got 1"),
+        ([".", "--restarts", "2"], "is neither a data set nor the folder of a run"),
+        ([".", "--preset", "thesis"], ". is a folder: a run has its own set-up and objective"),
+        ([".", "beta-vae"], ". is a folder: a run has its own set-up and objective"),
     ],
 )
 def test_mistakes_exit_2_with_one_line(arguments, message, tmp_path, monkeypatch, capsys):

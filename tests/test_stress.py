@@ -11,13 +11,13 @@ from scipy.stats import ttest_ind
 
 from unpick.cli import main
 from unpick.cli.stress import sentence, tell
-from unpick.data import DataDamaged
+from unpick.data import DataDamaged, split
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.twins import Perturbed, save_twin, twin_in
 from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
-from unpick.stress import TWINS, Stress, base_of, stress, stress_model
+from unpick.stress import TWINS, Stress, base_of, stress, stress_model, untrained
 from unpick.training import RunConfig
 from unpick.training.config import placeless, to_json
 
@@ -92,6 +92,12 @@ def test_what_is_not_above_chance_has_no_share():
     assert sentence("pcl", found).startswith("pcl has learnt nothing to lose")
 
 
+def test_a_method_that_gains_by_the_change_owes_nothing():
+    found = planted([0.50, 0.51], [0.50, 0.51], [0.80, 0.81])
+    assert sentence("pcl", found).endswith("structure: the change helps it.")
+    assert "which may be chance" in sentence("pcl", planted([0.5, 0.6], [0.4, 0.6], [0.5, 0.6]))
+
+
 def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
     def said(found):
         tell("pcl", twin_in(folder), found)
@@ -144,6 +150,18 @@ def only_mig(monkeypatch):
         return {"MIG": gap.score}, gap
 
     monkeypatch.setattr("unpick.stress.scores", mig)
+
+
+@pytest.mark.usefixtures("only_mig")
+def test_chance_is_the_mean_of_several_projections():
+    """One alone may be twice as good as the next."""
+    dataset = ORIGINAL.load()
+    test = split(dataset).test[:2000]
+    x, factors = dataset.observe(test).flatten(1), dataset.factor_values(test).numpy()[:, :2]
+    weights = torch.randn(5, x.shape[1], 3, generator=torch.Generator().manual_seed(0))
+    scores = [mutual_information_gap((x @ w).double().numpy(), factors).score for w in weights]
+    assert max(scores) > 1.2 * min(scores)
+    assert untrained(dataset, test, 3)["MIG"] == pytest.approx(np.mean(scores), rel=1e-6)
 
 
 @pytest.mark.usefixtures("only_mig")

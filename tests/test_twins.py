@@ -115,6 +115,7 @@ def test_a_twin_is_loaded_by_its_folder(written, tmp_path):
         ),
         (lambda folder: edit(folder, sha256="0"), "its sha256 is"),
         (lambda folder: edit(folder, epsilon=0.039), "the change is not within 0.039"),
+        (lambda folder: edit(folder, epsilon="0.1"), "epsilon is no number but '0.1'"),
         (lambda folder: edit(folder, identity="abd"), "made in another way: abd, not abc"),
         (lambda folder: edit(folder, original={"name": "sprites"}), "a twin of another data set"),
     ],

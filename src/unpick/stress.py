@@ -18,7 +18,8 @@ from scipy.stats import t as student
 from torch import Tensor
 
 from unpick.data import DataConfig, Dataset, Noisy, Perturbed, split
-from unpick.data.twins import read_document
+from unpick.data.files import reading
+from unpick.data.twins import DOCUMENT, read_document
 from unpick.diagnosis.codes import NotFinite
 from unpick.diagnosis.subject import encode_all
 from unpick.runs import make
@@ -30,6 +31,7 @@ from unpick.training.config import from_json, to_json
 Twin = Literal["original", "noise", "perturbed"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
 LOOKED_AT = 1000  # test images on which the size of a change is taken
+PROJECTIONS = 5  # random ones, of which chance is the mean
 
 Encode = Callable[[Any], Any]
 Fit = Callable[[Dataset, int], Encode]
@@ -50,7 +52,8 @@ class Stress:
 
     Attributes:
         values: A value for every seed that did not diverge.
-        chance: What a random linear projection of the original to as many latents scores.
+        chance: What random linear projections of the original to as many latents score, on
+            average.
         change: Root mean square of what each twin changes, on test images.
         seeds: How many there were on each of the three.
     """
@@ -99,7 +102,8 @@ def twins(perturbed: Perturbed) -> dict[Twin, DataConfig]:
 
 def base_of(perturbed: Perturbed) -> RunConfig:
     """The models that a twin was made against, trained on its original."""
-    base = read_document(perturbed.folder).get("recipe", {}).get("base")
+    with reading(perturbed.folder / DOCUMENT):
+        base = read_document(perturbed.folder).get("recipe", {}).get("base")
     if base is None:
         raise ValueError(
             f"{perturbed.folder}: twin.json has no recipe, so what to train like is not known"
@@ -209,10 +213,12 @@ def compare(
 
 
 def untrained(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[str, float]:
-    """The scores of a random linear projection: what there is to have without learning."""
+    """Mean scores of random linear projections: what there is to have without learning."""
     x = dataset.observe(test).flatten(1)
-    weight = torch.randn(x.shape[1], latents, generator=torch.Generator().manual_seed(0))
-    return scores((x @ weight).double().numpy(), dataset, test)[0]
+    shape, generator = (PROJECTIONS, x.shape[1], latents), torch.Generator().manual_seed(0)
+    codes = (x @ torch.randn(shape, generator=generator)).double().numpy()
+    drawn = [scores(each, dataset, test)[0] for each in codes]
+    return {name: float(np.mean([one[name] for one in drawn])) for name in drawn[0]}
 
 
 def columns(

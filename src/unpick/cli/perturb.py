@@ -165,4 +165,4 @@ interrupted. `unpick perturb DATA --help` lists all options, those of the models
 The set-ups of the papers, where it starts from, take days; docs/twins.md has a short one.
 
   unpick train sprites --size 32 --perturbed FOLDER     train on the twin
-  unpick train sprites --size 32 --noisy 0.1            on the control with noise of that size"""
+  unpick train sprites --size 32 --noisy 0.1            on the control: noise, as large at most"""

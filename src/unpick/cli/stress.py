@@ -133,9 +133,9 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
     several = found.seeds > 1
     how = f"mean ± standard deviation over {found.seeds} seeds" if several else "one seed"
     caption = (
-        f"{target} on {twin.original.name} and its twins, {how}. chance: a random linear "
-        "projection. owed: (noise - perturbed) / original, what the structure of the change takes "
-        "away and noise with the same largest change does not"
+        f"{target} on {twin.original.name} and its twins, {how}. chance: random linear "
+        "projections. owed: (noise - perturbed) / original, what the structure of the change "
+        "takes away and noise with the same largest change does not"
         f"{'; in brackets 95 % over seeds' if several else ''}."
     )
     left = {name: found.seeds - len(found.values[name]["MIG"]) for name in TWINS}
@@ -155,6 +155,10 @@ def sentence(target: str, found: "Stress") -> str:
         return (
             f"{target} has learnt nothing to lose: on the original its MIG, "
             f"{found.values['original']['MIG'].mean():.3f}, is not above chance, {chance:.3f}."
+        )
+    if owed.high < 0:
+        return (
+            f"{target} owes nothing of its MIG to local variance structure: the change helps it."
         )
     doubt = ", of one seed" if owed.low != owed.low else ""
     if owed.low <= 0 <= owed.high:

@@ -3,10 +3,13 @@
 import sys
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from unpick.arguments import Arguments, fail, parse, value_of, write
 from unpick.names import pick
+
+if TYPE_CHECKING:
+    from unpick.training import RunConfig
 
 Source = Literal["default", "thesis", "bhowal", "locatello"]
 
@@ -87,7 +90,8 @@ def train_options(
 ) -> tuple[Any, Any]:
     """The configuration that the arguments describe: a data set, perhaps an objective, fields.
 
-    The folder of a run may stand for the data set: its configuration is then where it starts from.
+    The folder of a run may stand for the data set and the objective: its configuration is then
+    where it starts from.
 
     Args:
         arguments: What follows the command.
@@ -98,17 +102,18 @@ def train_options(
     from unpick.data import DATASETS, PAIRS
     from unpick.models import MLP, Conv
     from unpick.objectives import OBJECTIVES, Paired
-    from unpick.runs.disk import read_config
     from unpick.training import Adagrad, Adam, RunConfig, preset
-    from unpick.training.presets import with_objective
+    from unpick.training.presets import with_network, with_objective
 
     data, rest, command = arguments[0], arguments[1:], kind()
     # Which fields there are depends on these, so they are looked at first.
     sources: dict[str, Source] = {source: source for source in get_args(Source)}
     source = pick(sources, value_of("--preset", rest, "default"), "preset")
     if data not in DATASETS and Path(data).is_dir():
-        config = read_config(Path(data))
-        command = replace(command, runs=Path(data).parent)
+        if "--preset" in rest or (rest and rest[0] in OBJECTIVES):
+            fail(f"{data} is a folder: a run has its own set-up and objective")
+        config: RunConfig = config_in(Path(data))
+        command = replace(command, runs=Path(data).resolve().parent)
     else:
         pick(DATASETS, data, "data set")
         config = preset(data, source)
@@ -120,7 +125,7 @@ def train_options(
         fail(f"the objective comes before the options: unpick {verb} {data} {late[0]} ...")
     kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
     if network := kinds.get(value_of("--network", rest, "preset")):
-        config = replace(config, model=replace(config.model, network=network()))
+        config = with_network(config, network())
     if optimiser := kinds.get(value_of("--optimiser", rest, "preset")):
         config = replace(config, optimiser=optimiser())
     if chosen := PAIRS.get(value_of("--pairs", rest, "preset")):
@@ -132,14 +137,28 @@ def train_options(
     return parsed.run, parsed.command
 
 
-TRAIN_HELP = """usage: unpick train DATA [OBJECTIVE] [OPTIONS]
+def config_in(folder: Path) -> "RunConfig":
+    """The configuration of a run on an original data set."""
+    from unpick.data import DATASETS
+    from unpick.runs.disk import read_config
+
+    folder = folder.resolve()  # a run's folder is known by its name, which "." has not
+    if not (folder / "config.json").is_file():
+        fail(f"{folder} is neither a data set nor the folder of a run")
+    config = read_config(folder)
+    if type(config.data) not in DATASETS.values():
+        fail(f"{folder.name} is of a twin; start from a run on the original")
+    return config
+
+
+TRAIN_HELP = """usage: unpick train DATA|RUN [OBJECTIVE] [OPTIONS]
 
 Starts from the set-up of a paper for that data set; every field of the configuration is an option:
 `unpick train DATA OBJECTIVE --help` lists them. The run goes to runs/, in a folder named by its
 configuration; the same command again reads it, and goes on with it if it was interrupted.
 
-  DATA       {data};
-             or the folder of a run, to start from its configuration
+  DATA       {data}
+  RUN        the folder of a run on one of them, to start from its set-up; new runs go beside it
   OBJECTIVE  {objectives}
 
   unpick train synth-lin --seeds 10

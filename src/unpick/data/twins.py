@@ -215,6 +215,8 @@ def read_document(folder: Path) -> dict[str, Any]:
         document = json.loads(file.read_text())
         missing = {"original", "identity", "epsilon", "sha256"} - {*document}
     expect(file, "the list of missing fields", sorted(missing), [])
+    if not isinstance(document["epsilon"], float | int):
+        raise DataDamaged(f"{file}: epsilon is no number but {document['epsilon']!r}")
     return document
 
 

@@ -51,9 +51,17 @@ def perturb(
     if (twin.folder / twin.file).exists():
         twin.load()  # refuses what is damaged, or another twin
         return twin
+    if (latents := config.base.model.latents) < 2:
+        raise ValueError(f"latents must be at least 2 to be entangled, got {latents}")
     dataset = pixels(config.original)
     check_score(dataset, config.choose)
-    runs = make(config.candidates(), root, jobs=jobs, progress=progress)
+    runs = make(
+        config.candidates(),
+        root,
+        jobs=jobs,
+        progress=progress,
+        checkpoint_seconds=checkpoint_seconds,
+    )
     runs = [run for run in runs if run.results["stopped"] is None]
     candidates = judge(runs, dataset, config.choose)
     choice = choose(candidates, config.ensemble)
@@ -107,8 +115,8 @@ def varying(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"
 def refitted(contest: Contest, show: Callable[[Report], None], *, changed: bool) -> Losses:
     """What the decoders lose that start over and see some batches of these images alone.
 
-    It takes them as much training whether the images have the change or not, so that the two
-    losses differ by the change alone.
+    They get as much training whether the images have the change or not, which may not be all that
+    the change takes: of the two differences the sign is safer than the size.
     """
     contest.start_over()
     batches = min(REFIT, contest.config.steps * contest.config.decoder_batches)

@@ -63,15 +63,29 @@ def with_objective(config: RunConfig, objective: ObjectiveConfig) -> RunConfig:
         Adam(learning_rate=0.001, beta1=0.5, beta2=0.999)
     """
     model = replace(config.model, posterior=objective.posteriors[0])
-    if isinstance(objective, WeakGAN):
-        model = replace(model, network=leaky(model.network))
-    return replace(config, objective=objective, model=model, **WANTED.get(type(objective), {}))
+    wanted = WANTED.get(type(objective), {})
+    changed = replace(config, objective=objective, model=model, **wanted)
+    return with_network(changed, model.network)
+
+
+def with_network(config: RunConfig, network: MLP | Conv) -> RunConfig:
+    """The same set-up with another network, in layers of the kind that the objective wants.
+
+    Example:
+        >>> gan = with_objective(preset("sprites"), WeakGAN())
+        >>> with_network(gan, Conv()).model.network.activation
+        'leaky_relu'
+    """
+    network = leaky(network) if isinstance(config.objective, WeakGAN) else network
+    return replace(config, model=replace(config.model, network=network))
 
 
 def leaky(network: MLP | Conv) -> MLP | Conv:
-    """The same widths as Shu et al. (2020) have them: leaky, the generator batch-normalised.
+    """The same widths, leaky, and batch-normalised where the generator has convolutions.
 
-    The latter as far as it consists of convolutions.
+    After Shu et al. (2020), whose code differs in three things: dense layers of the generator are
+    ReLU, it normalises after the activation and dense layers too, and the encoder is spectrally
+    normalised.
     """
     if isinstance(network, Conv):
         return replace(network, activation="leaky_relu", decoder_norm=len(network.decoder))
