@@ -46,7 +46,7 @@ class Setting:
             TC-VAE and SlowVAE.
         critic: Hidden layers of the FactorVAE's critic, and their width.
         epsilon: The largest change of a pixel.
-        seeds: Of every cell, but for the beta-VAE's and those in `counts`.
+        seeds: Of every cell, but for the beta-VAE's.
         restarts: Seeds of the beta-VAE; among those on the original the most and the least
             disentangled are chosen.
         ensemble: How many of each.
@@ -56,7 +56,6 @@ class Setting:
         change_batch: Observations a step of that.
         batch: Observations a step of every method; PCL has its own.
         lengths: Steps of methods that need more or fewer.
-        counts: Seeds of methods that need more.
         gan_width: Of the weak GAN's critic, times the encoder's.
         search: What the primary hyperparameters are multiplied with on the modified twin.
         louder: Whether the beta-VAE is trained on louder noise, too, which the thesis has not.
@@ -79,7 +78,6 @@ class Setting:
     change_batch: int = 64
     batch: int = 64
     lengths: Mapping[Method, int] = field(default_factory=dict)
-    counts: Mapping[Method, int] = field(default_factory=dict)
     gan_width: int = 2
     search: tuple[float, ...] = (0.75, 1.0, 1.5, 2.0)
     louder: bool = False
@@ -87,7 +85,7 @@ class Setting:
 
     def seeds_of(self, method: Method) -> int:
         """Of a cell of this method."""
-        return self.restarts if method == "beta-vae" else self.counts.get(method, self.seeds)
+        return self.restarts if method == "beta-vae" else self.seeds
 
 
 def weights(beta: float, gamma: float, tc: float, slow: float) -> Mapping[Method, float]:
@@ -146,15 +144,14 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             weights=weights(16.0, 7.0, 32.0, 1.0),
             critic=(3, 128),
             epsilon=0.175,
-            seeds=2,
+            seeds=3,
             restarts=5,
             ensemble=1,
             change_steps=1000,
             change_rate=1e-4,
             decoder_rate=1e-3,
             change_batch=32,
-            lengths={"pcl": 4000, "weak-gan": 12_000},
-            counts=dict.fromkeys(OTHERS, 3),
+            lengths={"pcl": 6000, "weak-gan": 12_000},
             gan_width=1,
             search=(0.75, 1.0, 2.0),
             louder=True,
