@@ -236,7 +236,7 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
     thesis_4_cells.cells.cache_clear()
     try:
         found = run(STUDY, "standard", tmp_path, jobs=1, progress=False)
-        assert len(found.outcomes) == len(STUDY.cells("standard")) == 11
+        assert len(found.outcomes) == len(STUDY.cells("standard")) == 10
         assert not found.missing
         assert "largest change" in STUDY.claims[-1].check(found).evidence
         drawn = {drawing.name: drawing.draw(found) for drawing in STUDY.drawings}

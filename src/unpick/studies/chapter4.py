@@ -1,6 +1,5 @@
 """How the methods of Zietlow (2022), chapter 4, are trained on a data set and its twins."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -39,9 +38,7 @@ def config(data: Data, method: Method, twin: Twin, scale: Scale, times: float = 
     Args:
         data: Of which data set.
         method: One of the seven of table 4.2.
-        twin: The original, the modified or a noisy one. The uniform noise has the largest change
-            of the modified twin; the louder one has the mean square of a change of every pixel by
-            that much, which is the most that a modified twin can have.
+        twin: The original, the modified or the noisy one.
         scale: `paper` is as published.
         times: Scales the primary hyperparameter of a variational method.
     """
@@ -58,8 +55,6 @@ def config(data: Data, method: Method, twin: Twin, scale: Scale, times: float = 
             return replace(base, data=change(data, scale).data())
         case "noise":
             return replace(base, data=Noisy(chosen.data, chosen.epsilon))
-        case "louder noise":
-            return replace(base, data=Noisy(chosen.data, math.sqrt(3) * chosen.epsilon))
 
 
 def objective(chosen: Setting, method: Method, times: float) -> ObjectiveConfig:
@@ -103,8 +98,6 @@ def change(data: Data, scale: Scale) -> PerturbConfig:
 def note(data: Data, method: Method, twin: Twin, scale: Scale) -> str:
     """What stands for what, and what was chosen because the thesis does not say it."""
     notes = [STANDS[data], OPEN.get(method, "")]
-    if twin == "louder noise":
-        notes.append("not in the thesis: noise times the root of 3, otherwise as noise")
     if twin == "modified":
         own, paper = change(data, scale), change(data, "paper")
         notes.append(

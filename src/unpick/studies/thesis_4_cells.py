@@ -30,11 +30,10 @@ PLACES: tuple[Place, ...] = tuple(product(FACTORS, VARIATIONAL))  # where MIG is
 
 @cache
 def cells(scale: Scale) -> Sequence[Cell]:
-    """Every entry of tables 4.2 to 4.5, louder noise, and the line search on modified twins."""
+    """Every entry of tables 4.2 to 4.5, then the line search on the modified twins."""
     entries = []
     for data, chosen in SETTINGS[scale].items():
-        louder: list[tuple[Twin, Method]] = [("louder noise", "beta-vae")] * chosen.louder
-        for twin, method in [*product(TWINS, chosen.methods), *louder]:
+        for twin, method in product(TWINS, chosen.methods):
             entries.append(
                 Cell(
                     f"{data}, {twin}",

@@ -64,19 +64,6 @@ def noise_keeps(results: Results) -> Verdict:
     return Verdict(False if known else None, "; ".join(said))
 
 
-def louder(results: Results) -> Verdict:
-    """Where the modified twin leaves less than half, louder noise leaves more, on all of them."""
-    said, holds = [], dict[str, bool]()
-    for data, (left, _) in _kept(results).items():
-        before, noisy = (found(results, data, t, "beta-vae") for t in ("original", "louder noise"))
-        if left >= HALF or before is None or noisy is None:
-            continue
-        share = noisy.mean("MIG") / before.mean("MIG")
-        holds[data] = share > left
-        said.append(f"{data}: {noisy.mean('MIG'):.2f}, {share:.0%} left (modified: {left:.0%})")
-    return Verdict(all(holds.values()) if holds else None, "; ".join(said))
-
-
 def _change(results: Results, data: Data) -> str:
     means = [
         f"{outcome.mean('MIG'):.2f} ({twin})"
