@@ -46,7 +46,7 @@ class Setting:
             TC-VAE and SlowVAE.
         critic: Hidden layers of the FactorVAE's critic, and their width.
         epsilon: The largest change of a pixel.
-        seeds: Of every cell, but for the beta-VAE's.
+        seeds: Of every cell, but for the beta-VAE's and those in `counts`.
         restarts: Seeds of the beta-VAE; among those on the original the most and the least
             disentangled are chosen.
         ensemble: How many of each.
@@ -56,6 +56,7 @@ class Setting:
         change_batch: Observations a step of that.
         batch: Observations a step of every method; PCL has its own.
         lengths: Steps of methods that need more or fewer.
+        counts: Seeds of methods that need more.
         gan_width: Of the weak GAN's critic, times the encoder's.
         search: What the primary hyperparameters are multiplied with on the modified twin.
         methods: What is trained.
@@ -77,13 +78,14 @@ class Setting:
     change_batch: int = 64
     batch: int = 64
     lengths: Mapping[Method, int] = field(default_factory=dict)
+    counts: Mapping[Method, int] = field(default_factory=dict)
     gan_width: int = 2
     search: tuple[float, ...] = (0.75, 1.0, 1.5, 2.0)
     methods: tuple[Method, ...] = tuple(NAMES)
 
     def seeds_of(self, method: Method) -> int:
         """Of a cell of this method."""
-        return self.restarts if method == "beta-vae" else self.seeds
+        return self.restarts if method == "beta-vae" else self.counts.get(method, self.seeds)
 
 
 def weights(beta: float, gamma: float, tc: float, slow: float) -> Mapping[Method, float]:
@@ -122,7 +124,7 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             weights=weights(4.0, 35.0, 6.0, 1.0),
             critic=(3, 128),
             epsilon=0.1,
-            seeds=3,
+            seeds=2,
             restarts=8,
             ensemble=1,
             change_steps=1500,
@@ -130,6 +132,7 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             decoder_rate=1e-3,
             change_batch=32,
             lengths=dict.fromkeys(("ae", "factor-vae", "tc-vae", "slow-vae", "pcl"), 3000),
+            counts={"pcl": 3},
             search=(0.75, 1.0, 2.0),
             methods=tuple(method for method in NAMES if method != "weak-gan"),  # learns nothing
         ),
@@ -141,14 +144,15 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             weights=weights(16.0, 7.0, 32.0, 1.0),
             critic=(3, 128),
             epsilon=0.175,
-            seeds=3,
+            seeds=2,
             restarts=5,
             ensemble=1,
             change_steps=1000,
             change_rate=1e-4,
             decoder_rate=1e-3,
             change_batch=32,
-            lengths={"pcl": 6000, "weak-gan": 12_000},
+            lengths={"weak-gan": 4000},
+            counts={"pcl": 3, "weak-gan": 3},
             gan_width=1,
             search=(1.0,),
         ),
