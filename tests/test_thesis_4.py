@@ -29,7 +29,7 @@ from unpick.studies import (
     thesis_4_readings,
 )
 from unpick.studies.chapter4 import change
-from unpick.studies.chapter4_scales import SETTINGS
+from unpick.studies.chapter4_scales import SETTINGS, weights
 from unpick.studies.thesis_4_pixels import difference
 from unpick.studies.thesis_4_planes import pair, plane
 from unpick.training import RunConfig, preset
@@ -221,13 +221,16 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
         SETTINGS["standard"]["shapes3d"],
         data=TINY,
         network=MLP((8,), "relu", (8,), "relu"),
-        steps=2,
+        steps=200,
+        learning_rate=1e-2,
+        weights=weights(0.01, 7.0, 32.0, 1.0),  # so that the beta-VAE uses latents
         batch=8,
         seeds=1,
         restarts=2,
         ensemble=1,
         change_steps=1,
         lengths={},
+        counts={},
         search=(1.0, 2.0),
         methods=("ae", "beta-vae", "pcl"),
     )
