@@ -104,7 +104,10 @@ def test_dci(lib, table):
     (codes, factors), (unseen, answers) = (points(lib, table, f"dci/{part}") for part in PARTS)
     learner = partial(GradientBoostingClassifier, random_state=draws)
     trees = [learner().fit(codes, factor) for factor in factors.T]
-    close(ours.matrix, np.stack([each.feature_importances_ for each in trees], 1))
+    expected = dci_from_importances(np.stack([each.feature_importances_ for each in trees], 1))
+    close(ours.matrix, expected.matrix)
+    close(ours.disentanglement, expected.disentanglement)
+    close(ours.completeness, expected.completeness)
     close(ours.informativeness_train, right(trees, codes, factors))
     close(ours.informativeness, right(trees, unseen, answers))
     near = partial(np.testing.assert_allclose, rtol=0, atol=0.01)

@@ -165,6 +165,8 @@ def test_a_method_stays_only_if_there_was_something_to_lose():
         assert thesis_4_claims.stay("shapes3d", "weak-gan", on_twins(few, few, ae)).holds is holds
     untrained = thesis_4_claims.stay("sprites", "weak-gan", on_twins(few, few))
     assert untrained == Verdict(None, "not trained at this scale")
+    to_come = thesis_4_claims.stay("shapes3d", "weak-gan", Results(STUDY, "standard", ()))
+    assert to_come == Verdict(None, "")
 
 
 def test_a_loss_is_significant_by_a_test_that_knows_how_few_seeds_there_are():

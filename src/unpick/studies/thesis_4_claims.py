@@ -82,7 +82,9 @@ def stay(data: Data, method: Method, results: Results) -> Verdict:
     """
     before, after = (found(results, data, twin, method) for twin in ("original", "modified"))
     if before is None or after is None:
-        return Verdict(None, "not trained at this scale" if results.outcomes else "")
+        chosen = SETTINGS[results.scale].get(data)
+        planned = chosen is not None and method in chosen.methods
+        return Verdict(None, "" if planned else "not trained at this scale")
     seeds = min(before.count("MIG"), after.count("MIG"))
     if seeds < 2:
         return Verdict(None, "a single seed")
