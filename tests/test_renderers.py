@@ -207,6 +207,24 @@ def test_sprites_are_read_from_the_packed_cache(folder, monkeypatch):
     assert [path.suffix for path in folder.iterdir()] == [".npy"]
 
 
+def test_fewer_rows_are_the_middle_ones_of_all(folder, monkeypatch):
+    shape, scale, orientation, x, y = sprites.FACTORS
+    few = (shape, replace(scale, values=(0.5, 1.0)), replace(orientation, values=(0.0,)), x, y)
+    monkeypatch.setattr(sprites, "FACTORS", few)
+    whole, part = Sprites(32).load(), Sprites(32, rows=5).load()
+    assert part.factors == (*few[:4], replace(y, values=y.values[13:18]))
+    assert len(part) == len(whole) * 5 // 32
+    places = whole.positions(torch.arange(len(whole)))[:, 4]
+    middle = ((places >= 13) & (places < 18)).nonzero()[:, 0]
+    assert torch.equal(part.observe(torch.arange(len(part))), whole.observe(middle))
+
+
+@pytest.mark.parametrize("rows", [0, 33])
+def test_rows_that_cannot_be_are_refused(rows):
+    with pytest.raises(ValueError, match=f"rows must lie in 1..32, got {rows}"):
+        Sprites(32, rows)
+
+
 @pytest.mark.parametrize("make", [lambda: Sprites(48), lambda: Shapes3D(4), lambda: Heads(0)])
 def test_sizes_that_cannot_be_are_refused(make):
     with pytest.raises((ValueError, TypeError), match="size"):  # TypeError: under type checks
