@@ -28,7 +28,7 @@ from unpick.studies import (
     thesis_4_cells,
     thesis_4_readings,
 )
-from unpick.studies.chapter4 import change
+from unpick.studies.chapter4 import change, config
 from unpick.studies.chapter4_scales import SETTINGS, weights
 from unpick.studies.thesis_4_pixels import difference
 from unpick.studies.thesis_4_planes import pair, plane
@@ -197,6 +197,14 @@ def test_twins_are_made_before_the_runs_on_them_and_missed_when_only_collecting(
     assert len([*tmp_path.glob("*/results.json")]) == 3  # the restarts are the original's runs
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "elsewhere"))
     assert "twin.json" in collect(study, "quick", tmp_path).missing[0]
+
+
+def test_the_weak_gan_is_batch_normalised_as_published_at_paper_scale_only():
+    found = {s: config("shapes3d", "weak-gan", "noise", s).model for s in ("standard", "paper")}
+    assert {s: model.network.decoder_norm for s, model in found.items()} == {
+        "standard": 0,
+        "paper": len(found["paper"].network.decoder),
+    }
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from unpick.data import Noisy
-from unpick.models import ModelConfig
+from unpick.models import Conv, ModelConfig
 from unpick.objectives import (
     AE,
     PCL,
@@ -28,7 +28,7 @@ STANDS: Mapping[Data, str] = {
 OPEN: Mapping[Method, str] = {
     "slow-vae": "SlowVAE: gamma 10 and sparsity 6, the loss as in the paper",
     "pcl": "PCL: pairs as for SlowVAE, score and learning rate are ours",
-    "weak-gan": "weak GAN: widths of the other methods, leaky and batch-normalised layers",
+    "weak-gan": "weak GAN: widths of the other methods, leaky layers",
 }
 
 
@@ -48,6 +48,9 @@ def config(data: Data, method: Method, twin: Twin, scale: Scale, times: float = 
     base = RunConfig(chosen.data, model, BetaVAE(), adam, chosen.steps, chosen.batch)
     base = with_objective(base, objective(chosen, method, times))
     base = replace(base, steps=chosen.lengths.get(method, base.steps))
+    network = base.model.network
+    if method == "weak-gan" and isinstance(network, Conv) and not chosen.gan_norm:
+        base = replace(base, model=replace(base.model, network=replace(network, decoder_norm=0)))
     match twin:
         case "original":
             return base

@@ -58,6 +58,8 @@ class Setting:
         lengths: Steps of methods that need more or fewer.
         counts: Seeds of methods that need more.
         gan_width: Of the weak GAN's critic, times the encoder's.
+        gan_norm: Whether its generator has batch-normalised convolutions, as its authors have;
+            without it learns more in few steps.
         search: What the primary hyperparameters are multiplied with on the modified twin.
         methods: What is trained.
     """
@@ -80,6 +82,7 @@ class Setting:
     lengths: Mapping[Method, int] = field(default_factory=dict)
     counts: Mapping[Method, int] = field(default_factory=dict)
     gan_width: int = 2
+    gan_norm: bool = True
     search: tuple[float, ...] = (0.75, 1.0, 1.5, 2.0)
     methods: tuple[Method, ...] = tuple(NAMES)
 
@@ -154,6 +157,7 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             lengths={"weak-gan": 4000},
             counts={"pcl": 3, "weak-gan": 3},
             gan_width=1,
+            gan_norm=False,
             search=(1.0,),
         ),
     },
