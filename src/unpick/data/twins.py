@@ -233,7 +233,7 @@ def describe(original: Original) -> dict[str, Any]:
     Example:
         >>> from unpick.data.sprites import Sprites
         >>> describe(Sprites(32))
-        {'name': 'sprites', 'size': 32}
+        {'name': 'sprites', 'size': 32, 'rows': 32}
     """
     options = {name: value for name, value in asdict(original).items() if name != "path"}
     return json.loads(json.dumps({"name": original.name, **options}))
