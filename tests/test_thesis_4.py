@@ -29,7 +29,8 @@ from unpick.studies import (
     thesis_4_readings,
 )
 from unpick.studies.chapter4 import change, config
-from unpick.studies.chapter4_scales import SETTINGS, weights
+from unpick.studies.chapter4_scales import NAMES, SETTINGS, weights
+from unpick.studies.study import departures
 from unpick.studies.thesis_4_pixels import difference
 from unpick.studies.thesis_4_planes import pair, plane
 from unpick.training import RunConfig, preset
@@ -207,6 +208,13 @@ def test_the_weak_gan_is_batch_normalised_as_published_at_paper_scale_only():
     }
 
 
+def test_pcl_alone_is_dense_on_small_rooms_and_that_is_told():
+    for method in NAMES:
+        ours, paper = (config("shapes3d", method, "noise", s) for s in ("standard", "paper"))
+        told = "network MLP instead of Conv" in departures(ours, paper)
+        assert isinstance(ours.model.network, MLP) == told == (method == "pcl")
+
+
 @pytest.mark.slow
 def test_many_readings_are_taken_by_workers(tmp_path, monkeypatch):
     config = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1)
@@ -239,6 +247,7 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
         change_steps=1,
         lengths={},
         counts={},
+        networks={},
         search=(1.0, 2.0),
         methods=("ae", "beta-vae", "pcl"),
     )

@@ -43,7 +43,8 @@ def config(data: Data, method: Method, twin: Twin, scale: Scale, times: float = 
         times: Scales the primary hyperparameter of a variational method.
     """
     chosen = SETTINGS[scale][data]
-    model = ModelConfig(FACTORS[data], "diagonal", "bernoulli", chosen.network)
+    network = chosen.networks.get(method, chosen.network)
+    model = ModelConfig(FACTORS[data], "diagonal", "bernoulli", network)
     adam = Adam(chosen.learning_rate)
     base = RunConfig(chosen.data, model, BetaVAE(), adam, chosen.steps, chosen.batch)
     base = with_objective(base, objective(chosen, method, times))

@@ -39,7 +39,7 @@ class Setting:
 
     Attributes:
         data: The original.
-        network: Of every method.
+        network: Of every method, but for those in `networks`.
         steps: Of every method, but for those in `lengths`.
         learning_rate: Of Adam; PCL and the weak GAN have their own.
         weights: The primary hyperparameters: beta of the beta-VAE, gamma of the FactorVAE, beta of
@@ -57,6 +57,7 @@ class Setting:
         batch: Observations a step of every method; PCL has its own.
         lengths: Steps of methods that need more or fewer.
         counts: Seeds of methods that need more.
+        networks: Of methods that need another.
         gan_width: Of the weak GAN's critic, times the encoder's.
         gan_norm: Whether its generator has batch-normalised convolutions, as its authors have;
             without it one seed learnt three times as much in 6000 steps.
@@ -81,6 +82,7 @@ class Setting:
     batch: int = 64
     lengths: Mapping[Method, int] = field(default_factory=dict)
     counts: Mapping[Method, int] = field(default_factory=dict)
+    networks: Mapping[Method, MLP | Conv] = field(default_factory=dict)
     gan_width: int = 2
     gan_norm: bool = True
     search: tuple[float, ...] = (0.75, 1.0, 1.5, 2.0)
@@ -148,14 +150,15 @@ SETTINGS: Mapping[Scale, Mapping[Data, Setting]] = {
             critic=(3, 128),
             epsilon=0.175,
             seeds=2,
-            restarts=5,
+            restarts=10,
             ensemble=1,
-            change_steps=1000,
+            change_steps=6000,
             change_rate=1e-4,
             decoder_rate=1e-3,
             change_batch=32,
-            lengths={"weak-gan": 4000},
+            lengths={"pcl": 8000, "weak-gan": 6000},
             counts={"pcl": 3, "weak-gan": 3},
+            networks={"pcl": SMALL},
             gan_width=1,
             gan_norm=False,
             search=(1.0,),
