@@ -404,8 +404,11 @@ def test_readings_of_damaged_data_are_missed(tmp_path):
 def test_an_encoder_alone_departs_in_its_encoder_only():
     on_rooms = {c.column: c for c in STUDY.cells("standard") if c.row == "shapes3d, original"}
     assert "decoder" in STUDY.departures(on_rooms["beta-VAE"])
-    assert "decoder" not in STUDY.departures(on_rooms["PCL"])
-    assert "encoder [32, 4, 2, 1]" in STUDY.departures(on_rooms["PCL"])
+    dense, network = on_rooms["PCL"], on_rooms["beta-VAE"].config.model.network
+    model = replace(dense.config.model, network=network)
+    alone = replace(dense, config=replace(dense.config, model=model))
+    assert "decoder" not in STUDY.departures(alone)
+    assert "encoder [32, 4, 2, 1]" in STUDY.departures(alone)
 
 
 def test_marks_that_a_group_shares_stand_at_its_head():
