@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from unpick.data import Noisy
-from unpick.models import Conv, ModelConfig
+from unpick.models import ModelConfig
 from unpick.objectives import (
     AE,
     PCL,
@@ -43,15 +43,13 @@ def config(data: Data, method: Method, twin: Twin, scale: Scale, times: float = 
         times: Scales the primary hyperparameter of a variational method.
     """
     chosen = SETTINGS[scale][data]
-    network = chosen.networks.get(method, chosen.network)
-    model = ModelConfig(FACTORS[data], "diagonal", "bernoulli", network)
+    model = ModelConfig(FACTORS[data], "diagonal", "bernoulli", chosen.network)
     adam = Adam(chosen.learning_rate)
     base = RunConfig(chosen.data, model, BetaVAE(), adam, chosen.steps, chosen.batch)
     base = with_objective(base, objective(chosen, method, times))
-    base = replace(base, steps=chosen.lengths.get(method, base.steps))
-    network = base.model.network
-    if method == "weak-gan" and isinstance(network, Conv) and not chosen.gan_norm:
-        base = replace(base, model=replace(base.model, network=replace(network, decoder_norm=0)))
+    network = chosen.networks.get(method, base.model.network)
+    model, steps = replace(base.model, network=network), chosen.lengths.get(method, base.steps)
+    base = replace(base, model=model, steps=steps)
     match twin:
         case "original":
             return base
