@@ -3,14 +3,12 @@ import torch
 
 from unpick.models import MLP, Autoencoder, Conv, Diagonal, Full, ModelConfig
 from unpick.models.likelihood import distortion
-from unpick.models.posterior import build, n_parameters
+from unpick.models.posterior import family_of
 
 
 def random_full(generator, n=6, d=3):
-    parameters = torch.randn(n, n_parameters("full", d), generator=generator, dtype=torch.float64)
-    posterior = build("full", parameters, d)
-    assert isinstance(posterior, Full)
-    return posterior
+    parameters = torch.randn(n, Full.n_parameters(d), generator=generator, dtype=torch.float64)
+    return Full.from_parameters(parameters, d)
 
 
 def test_kl_of_the_full_gaussian_is_torchs(generator):
@@ -26,10 +24,8 @@ def test_kl_of_the_full_gaussian_is_torchs(generator):
 
 def test_full_with_nothing_below_the_diagonal_is_diagonal(generator):
     parameters = torch.randn(5, 8, generator=generator)
-    diagonal = build("diagonal", parameters, 4)
-    full = build("full", torch.cat([parameters, torch.zeros(5, 6)], 1), 4)
-    assert isinstance(diagonal, Diagonal)
-    assert isinstance(full, Full)
+    diagonal = Diagonal.from_parameters(parameters, 4)
+    full = Full.from_parameters(torch.cat([parameters, torch.zeros(5, 6)], 1), 4)
     noise = torch.randn(5, 4, generator=generator)
     torch.testing.assert_close(full.kl(), diagonal.kl())
     torch.testing.assert_close(full.sample(noise), diagonal.sample(noise))
@@ -39,8 +35,9 @@ def test_full_with_nothing_below_the_diagonal_is_diagonal(generator):
 
 @pytest.mark.parametrize("family", ["diagonal", "full"])
 def test_samples_have_the_covariance_they_claim(family, generator):
-    parameters = torch.randn(n_parameters(family, 3), generator=generator)
-    q = build(family, parameters.expand(200_000, -1), 3)
+    kind = family_of(family)
+    parameters = torch.randn(kind.n_parameters(3), generator=generator)
+    q = kind.from_parameters(parameters.expand(200_000, -1), 3)
     z = q.sample(torch.randn(200_000, 3, generator=generator))
     torch.testing.assert_close(z.var(0), q.variance[0], rtol=0.02, atol=0)
     monte_carlo = (
@@ -50,8 +47,8 @@ def test_samples_have_the_covariance_they_claim(family, generator):
 
 
 def test_kl_is_zero_at_the_prior_only(generator):
-    zero = build("diagonal", torch.zeros(1, 6), 3)
-    moved = build("diagonal", 0.3 * torch.randn(50, 6, generator=generator), 3)
+    zero = Diagonal.from_parameters(torch.zeros(1, 6), 3)
+    moved = Diagonal.from_parameters(0.3 * torch.randn(50, 6, generator=generator), 3)
     assert zero.kl() == 0
     assert (moved.kl() > 0).all()
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from unpick.models import MLP, Autoencoder, Diagonal, Full, ModelConfig
-from unpick.models.posterior import build, n_parameters
+from unpick.models.posterior import family_of
 from unpick.objectives import (
     AE,
     DIPVAE,
@@ -55,9 +55,9 @@ def planted_pass(
 @pytest.fixture
 def make_pass(generator):
     def make(family="diagonal", likelihood="bernoulli", step=0):
-        parameters = torch.randn(S, B, n_parameters(family, D), generator=generator)
+        parameters = torch.randn(S, B, family_of(family).n_parameters(D), generator=generator)
         parameters = parameters.double().requires_grad_()
-        q = build(family, parameters, D)
+        q = family_of(family).from_parameters(parameters, D)
         noise = torch.randn(S, B, D, generator=generator).double()
         x = torch.rand(S, B, 5, generator=generator).double()
         mixing = torch.randn(D, 5, generator=generator).double()

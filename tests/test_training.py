@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -255,6 +255,27 @@ def test_the_gradient_written_out_is_autograds(objective, activation, likelihood
     autograds = torch.autograd.grad(loss.sum(), list(training.model.parameters()))
     for mine, theirs in zip(gradients, autograds, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+@dataclass(frozen=True)
+class Doubled(BetaVAE):
+    """Another objective, although a beta-VAE by descent."""
+
+    def __call__(self, p):
+        return {
+            name: term._replace(value=2 * term.value) for name, term in super().__call__(p).items()
+        }
+
+
+def test_a_subclass_and_another_posterior_train_by_autograd():
+    """Only what is listed takes the gradient that is written out, which is of BetaVAE itself."""
+    own = replace(SMALL, objective=Doubled(0.01))
+    assert not explicit.applies(own.model, own.objective)
+    full = replace(SMALL, model=replace(SMALL.model, posterior="full"))
+    assert not explicit.applies(full.model, full.objective)
+    data = SMALL.data.load()
+    doubled, single = (Training([config], data).advance(1)["loss"] for config in (own, SMALL))
+    torch.testing.assert_close(doubled, 2 * single)
 
 
 def test_streams_depend_on_seed_purpose_and_step_alone():

@@ -1,8 +1,9 @@
-"""Choosing by name, with the nearest names where there is none."""
+"""Choices by name: an unknown name is an error that says which names there are."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from functools import cache
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -19,3 +20,31 @@ def pick(choices: Mapping[str, T], name: str, what: str) -> T:
         near = get_close_matches(name, choices, n=3, cutoff=0.5) or list(choices)
         raise ValueError(f"unknown {what} {name!r}; did you mean {' or '.join(near)}?")
     return choices[name]
+
+
+def unknown_choice(what: str, value: object, choices: Any) -> ValueError:  # noqa: ANN401
+    """The error to raise for a value that the type `choices`, a `Literal`, does not list.
+
+    Example:
+        >>> unknown_choice("likelihood", "Gaussian", Literal["gaussian", "bernoulli"])
+        ValueError("likelihood must be one of ('gaussian', 'bernoulli'), got 'Gaussian'")
+    """
+    return ValueError(f"{what} must be one of {get_args(choices)}, got {value!r}")
+
+
+def check_choices(config: Any) -> None:  # noqa: ANN401
+    """Raise unless every field of a dataclass that is typed as a `Literal` holds a listed value.
+
+    For `__post_init__`: a misspelt name then fails where it is written, not in a branch for
+    "everything else".
+    """
+    for name, choices in _choices(type(config)).items():  # type: ignore[arg-type]
+        if getattr(config, name) not in get_args(choices):
+            raise unknown_choice(name, getattr(config, name), choices)
+
+
+@cache
+def _choices(kind: type) -> dict[str, Any]:
+    """The fields of a class that are typed as a `Literal`."""
+    hints = get_type_hints(kind)
+    return {name: hint for name, hint in hints.items() if get_origin(hint) is Literal}

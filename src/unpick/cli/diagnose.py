@@ -136,7 +136,6 @@ def attempt(target: str, function: Callable[..., Any], *given: Any) -> Any:  # n
 
 def of_run(folder: Path, samples: int) -> dict[str, Any]:
     """A finished run of our own."""
-    from unpick.models.posterior import Delta, Diagonal, Full
     from unpick.objectives import BetaVAE
     from unpick.runs import read
     from unpick.studies.measures import decoder
@@ -153,11 +152,8 @@ def of_run(folder: Path, samples: int) -> dict[str, Any]:
     model = run.model()
 
     def encode(x: Any) -> Any:  # noqa: ANN401
-        match model.encode(x[None]):
-            case Delta(mean):
-                return mean[0]
-            case Diagonal(mean, spread) | Full(mean, spread):
-                return mean[0], spread[0]
+        q = model.encode(x[None])
+        return q.mean[0] if q.spread is None else (q.mean[0], q.spread[0])
 
     # In other objectives beta is the weight of something else.
     beta = objective.beta if isinstance(objective, BetaVAE) else None

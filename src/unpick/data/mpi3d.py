@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from unpick.data.containers import npz_array
 from unpick.data.dataset import Dataset, Dense, Factor
 from unpick.data.files import DataFile, find, indexed, sizes_of
+from unpick.names import check_choices
 
 Variant = Literal["toy", "realistic", "real", "complex"]
 
@@ -54,8 +55,7 @@ class MPI3D:
     path: str = ""  # the file or its folder; '' is the folder `unpick data get` fills
 
     def __post_init__(self) -> None:
-        if self.variant not in get_args(Variant):
-            raise ValueError(f"variant must be one of {get_args(Variant)}, got {self.variant!r}")
+        check_choices(self)
 
     def files(self) -> tuple[DataFile, ...]:
         """The npz file of the variant."""

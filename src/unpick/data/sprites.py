@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from unpick.data.cache import cached_array
 from unpick.data.dataset import Dataset, Factor, Packed
+from unpick.names import check_choices
 
 Size = Literal[64, 32]
 
@@ -54,8 +55,7 @@ class Sprites:
     rows: int = STEPS  # values of y: the middle ones
 
     def __post_init__(self) -> None:
-        if self.size not in get_args(Size):
-            raise ValueError(f"size must be one of {get_args(Size)}, got {self.size}")
+        check_choices(self)
         if not 1 <= self.rows <= STEPS:
             raise ValueError(f"rows must lie in 1..{STEPS}, got {self.rows}")
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from unpick.geometry.jacobian import decoder_jacobians
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import Likelihood
+from unpick.names import unknown_choice
 
 Form = Literal["exact", "gauss-newton"]
 
@@ -52,9 +53,13 @@ def likelihood_hessian(
                 [ -2., -20.]], dtype=torch.float64)
     """
     x = observations(x, len(z), likelihood)
-    if form not in get_args(Form):
-        raise ValueError(f"form must be one of {get_args(Form)}, got {form!r}")
-    one = _exact if form == "exact" else _gauss_newton
+    match form:
+        case "exact":
+            one = _exact
+        case "gauss-newton":
+            one = _gauss_newton
+        case _:
+            raise unknown_choice("form", form, Form)
     parts = [one(decode, likelihood, *part) for part in chunks(chunk, x, z)]
     return torch.cat(parts)
 
@@ -90,15 +95,8 @@ def _gauss_newton(
 ) -> Float[Tensor, "n d d"]:
     jacobians = decoder_jacobians(decode, z).double()
     with torch.no_grad():
-        bend = output_curvature(likelihood, outputs(decode, z, x))
+        bend = likelihoods.curvature(likelihood, outputs(decode, z, x))
     return -torch.einsum("npi,np,npj->nij", jacobians, bend, jacobians)
-
-
-def output_curvature(likelihood: Likelihood, output: Float[Tensor, "n p"]) -> Float[Tensor, "n p"]:
-    """Second derivative of the distortion by the decoder's output: 2, or p (1 - p)."""
-    if likelihood == "gaussian":
-        return torch.full_like(output, 2.0)
-    return torch.sigmoid(output) * torch.sigmoid(-output)
 
 
 def chunks(size: int | None, x: Float[Tensor, "n p"], *others: Tensor) -> Iterator[list[Tensor]]:
@@ -112,7 +110,7 @@ def observations(
 ) -> Float[Tensor, "n p"]:
     """One row of doubles for each of n latent points; refuse what the likelihood does not know."""
     if likelihood not in get_args(Likelihood):
-        raise ValueError(f"likelihood must be one of {get_args(Likelihood)}, got {likelihood!r}")
+        raise unknown_choice("likelihood", likelihood, Likelihood)
     if len(x) != n:
         raise ValueError(f"x must have one row for each of the {n} latent points, got {len(x)}")
     if not x.isfinite().all():

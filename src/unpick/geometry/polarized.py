@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW, positive_variance
-from unpick.models.posterior import Diagonal
+from unpick.models.posterior import Diagonal, Full
 
 ACTIVE_ABOVE = 0.5  # deviation of an active latent's mean (Zietlow 2022, section 3.3.2)
 SETTLED_BELOW = 0.03  # Delta_KL in the polarized regime (the same)
@@ -20,6 +20,8 @@ class PolarizedRegime:
 
     Attributes:
         delta_kl: Relative error of the polarized KL; below 0.03 in the regime.
+        marginal_delta_kl: The same from the latents' marginals alone. Equal to `delta_kl` unless a
+            Cholesky factor was given.
         active: The means deviate by more than 0.5.
         passive: The mean is at most 0.5 (root mean square), the variance 0.8 or more for all but
             5 % of observations. What is neither active nor passive does not fit the regime.
@@ -28,12 +30,16 @@ class PolarizedRegime:
         over_pruned: Fewer latents than factors are left; None if the factors are not known.
         mean_deviation: Standard deviation of a latent's mean over observations.
         mean_variance: A latent's variance, averaged over observations.
-        kl: Of a latent, in nats, averaged over observations.
+        kl: Of a latent's marginal, in nats, averaged over observations.
+        total_kl: Of all latents together, in nats, averaged over observations. The sum of `kl`
+            for a diagonal posterior; larger, by the information that latents have about each
+            other given x, for a full covariance.
         leak: Share of passive latents in the squared Jacobian; 0 if the decoder ignores them,
             None without Jacobians.
     """
 
     delta_kl: float
+    marginal_delta_kl: float
     active: Bool[Tensor, "d"]
     passive: Bool[Tensor, "d"]
     mixed: Bool[Tensor, "d"]
@@ -42,6 +48,7 @@ class PolarizedRegime:
     mean_deviation: Float[Tensor, "d"]
     mean_variance: Float[Tensor, "d"]
     kl: Float[Tensor, "d"]
+    total_kl: float
     leak: float | None
 
 
@@ -49,6 +56,7 @@ def polarized_regime(
     mean: Float[Tensor, "n d"],
     variance: Float[Tensor, "n d"],
     *,
+    factor: Float[Tensor, "n d d"] | None = None,
     factors: int | None = None,
     jacobians: Float[Tensor, "m p d"] | None = None,
 ) -> PolarizedRegime:
@@ -61,6 +69,9 @@ def polarized_regime(
     Args:
         mean: Of the posteriors of a data set.
         variance: Of the same; the diagonal of a full covariance.
+        factor: Cholesky factors L of full covariances L L^T. Without it latents are taken for
+            independent given x: `delta_kl` and `total_kl` then leave out their correlations. What
+            is told of single latents is of their marginals, and needs no factor.
         factors: How many generative factors there are; a model is over-pruned if fewer latents
             have a mean variance below 0.8 (section 4.3.4).
         jacobians: Of the decoder at some of the means.
@@ -76,16 +87,25 @@ def polarized_regime(
         raise ValueError(f"mean must have at least 2 rows, got {len(mean)}")
     if not mean.isfinite().all():
         raise ValueError("mean must be finite")
+    if factor is not None and not torch.allclose(factor.double().square().sum(-1), variance):
+        raise ValueError("variance must be the diagonal of L L^T, where L is factor")
     precise = (variance < ACTIVE_BELOW).double().mean(0)  # share of observations
-    active = _active(mean)
+    active = mean.std(0, correction=0) > ACTIVE_ABOVE
     passive = (mean.square().mean(0).sqrt() <= ACTIVE_ABOVE) & (precise <= SOME)
     pruned = variance.mean(0) >= ACTIVE_BELOW
     leak = None
     if jacobians is not None:
         squares = jacobians.double().square().sum((0, 1))
         leak = float(squares[passive].sum() / squares.sum()) if squares.any() else 0.0
+    kl = Diagonal(mean, variance.log()).kl_per_latent().mean(0)
+    marginal = polarized = float(delta_kl(mean, variance.log()))
+    total = float(kl.sum())
+    if factor is not None:
+        whole = Full(mean, factor.double()).kl().mean()
+        polarized, total = _delta_kl_of_block(mean, factor.double(), active, whole), float(whole)
     return PolarizedRegime(
-        delta_kl=float(delta_kl(mean, variance.log())),
+        delta_kl=polarized,
+        marginal_delta_kl=marginal,
         active=active,
         passive=passive,
         mixed=(precise > SOME) & (precise < 1 - SOME),
@@ -93,9 +113,31 @@ def polarized_regime(
         over_pruned=None if factors is None else int((~pruned).sum()) < factors,
         mean_deviation=mean.std(0, correction=0),
         mean_variance=variance.mean(0),
-        kl=Diagonal(mean, variance.log()).kl_per_latent().mean(0),
+        kl=kl,
+        total_kl=total,
         leak=leak,
     )
+
+
+def _delta_kl_of_block(
+    mean: Float[Tensor, "n d"],
+    factor: Float[Tensor, "n d d"],
+    active: Bool[Tensor, "d"],
+    whole: Float[Tensor, ""],
+) -> float:
+    r"""Delta_KL of full covariances; eq. 3.5 with the active latents taken together.
+
+    .. math:: L_{\approx KL} = \tfrac12 (|\mu_a|^2 - \log\det \Sigma_{aa} - a)
+
+    a are the active latents. For a diagonal covariance it is eq. 3.5.
+    """
+    if whole <= 0:
+        return 0.0
+    if not active.any():
+        return 1.0
+    block = (factor @ factor.mT)[:, active][:, :, active]
+    spread = mean[:, active].square().sum(1) - block.logdet() - int(active.sum())
+    return float((whole - spread.mean() / 2).abs() / whole)
 
 
 def delta_kl(
@@ -106,7 +148,8 @@ def delta_kl(
     .. math:: L_{\approx KL} = \tfrac12 \sum_{j\ active} (\mu_j^2 - \log \sigma_j^2 - 1)
 
     Both are averaged over observations first. What is left out is half the variance of the
-    active latents and the KL of the others. 0 where the KL is 0.
+    active latents and the KL of the others. 0 where the KL is 0. For a full covariance, whose
+    correlations this does not see, use `polarized_regime` with the factor.
     """
     mean, log_variance = mean.double(), log_variance.double()
     return delta_kl_of_latents(
@@ -119,7 +162,10 @@ def delta_kl(
 def delta_kl_of_latents(
     deviation: Float[Tensor, "*s d"], variance: Float[Tensor, "*s d"], kl: Float[Tensor, "*s d"]
 ) -> Float[Tensor, "*s"]:
-    """The same from what is logged of each latent: deviation of its mean, mean variance, KL."""
+    """The same from what is logged of each latent: deviation of its mean, mean variance, KL.
+
+    For a full-covariance posterior these are of the marginals: see `marginal_delta_kl`.
+    """
     whole = kl.sum(-1)
     polarized = torch.where(deviation > ACTIVE_ABOVE, kl - variance / 2, 0.0).sum(-1)
     return torch.where(whole > 0, (whole - polarized).abs() / whole, 0.0)
@@ -145,7 +191,3 @@ def settled_after(
         raise ValueError("delta_kl_over_time must have at least one value")
     above = (~(delta_kl_over_time < threshold)).nonzero()  # nan is not below
     return (int(above[-1]) + 1) / steps if len(above) else 0.0
-
-
-def _active(mean: Float[Tensor, "*s n d"]) -> Bool[Tensor, "*s d"]:
-    return mean.std(-2, correction=0) > ACTIVE_ABOVE

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unpick.geometry.curvature import chunks, observations, output_curvature, outputs
+from unpick.geometry.curvature import chunks, observations, outputs
 from unpick.geometry.jacobian import decoder_jacobians
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import Likelihood
@@ -121,7 +121,7 @@ def _parts(
 
     output = outputs(decode, mean, x)
     expected = likelihoods.mean(likelihood, output)
-    slope = (2.0 if likelihood == "gaussian" else 1.0) * (expected - x)
+    slope = likelihoods.slope_factor(likelihood) * (expected - x)
     entropy = loss(expected, output)  # 0 for the squared error
 
     def at(z: Float[Tensor, "n d"]) -> Float[Tensor, "3 n"]:
@@ -131,7 +131,7 @@ def _parts(
 
     drawn = torch.stack([(at(mean + s) + at(mean - s)) / 2 for s in shifts.unbind(2)])
     spread = (decoder_jacobians(decode, mean).double() @ factor.double()).square().sum(2)
-    linearised = (output_curvature(likelihood, output) * spread).sum(1) / 2
+    linearised = (likelihoods.curvature(likelihood, output) * spread).sum(1) / 2
     return drawn, loss(x, output), linearised
 
 

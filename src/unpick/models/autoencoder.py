@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unpick.models import likelihood as likelihoods
-from unpick.models import posterior as posteriors
 from unpick.models.likelihood import Likelihood
 from unpick.models.networks import MLP, Conv, ConvDecoder, ConvEncoder, Dense
-from unpick.models.posterior import Family, Posterior
+from unpick.models.posterior import Family, Posterior, family_of
+from unpick.names import check_choices
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class ModelConfig:
     network: MLP | Conv = field(default_factory=MLP)
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.latents < 1:
             raise ValueError(f"latents must be at least 1, got {self.latents}")
 
@@ -49,7 +50,7 @@ class Autoencoder(nn.Module):
         self.config, self.shape, self.decodes = config, tuple(shape), decodes
         # Apart from the small seeds that data sets are drawn with.
         generators = [torch.Generator().manual_seed(10**6 + seed) for seed in seeds]
-        outputs = posteriors.n_parameters(config.posterior, config.latents)
+        outputs = family_of(config.posterior).n_parameters(config.latents)
         match config.network:
             case MLP() as net:
                 size = torch.Size(shape).numel()
@@ -83,7 +84,8 @@ class Autoencoder(nn.Module):
         """q(z|x) for each member's own batch."""
         if isinstance(self.config.network, MLP):
             x = x.flatten(2)
-        return posteriors.build(self.config.posterior, self.encoder(x), self.config.latents)
+        family = family_of(self.config.posterior)
+        return family.from_parameters(self.encoder(x), self.config.latents)
 
     def decode(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
         """The decoder's output: the mean observation, or for `bernoulli` its logits."""

@@ -14,6 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unpick.names import check_choices
+
 Activation = Literal["relu", "tanh", "leaky_relu"]
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -42,6 +44,7 @@ class MLP:
     decoder_activation: Activation = "relu"
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_widths(encoder=self.encoder, decoder=self.decoder)
 
 
@@ -64,6 +67,7 @@ class Conv:
     decoder_norm: int = 0  # how many of the decoder's hidden convolutions, counted from its end
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_widths(
             encoder_dense=self.encoder_dense,
             decoder_dense=self.decoder_dense,

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.models.posterior import Diagonal, Family
+from unpick.names import check_choices
 from unpick.objectives.terms import Pass, Term, Terms
 
 
@@ -28,6 +29,9 @@ class DIPVAE:
     kind: Literal["I", "II"] = "I"  # covariance of the means, or of q(z)
     lambda_od: float = 10.0  # weight of the off-diagonal
     lambda_d: float = 100.0  # weight of the diagonal
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, KL and the two penalties, which belong to the batch as a whole."""

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.models.posterior import LOG_2PI, Diagonal, Family
+from unpick.names import check_choices, unknown_choice
 from unpick.objectives.terms import Pass, Term, Terms
 
 Estimator = Literal["weighted", "stratified"]
@@ -31,6 +32,9 @@ class BetaTCVAE:
     alpha: float = 1.0  # weight of the mutual information
     gamma: float = 1.0  # weight of the dimension-wise KL
     estimator: Estimator = "weighted"  # of q(z) from a batch
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
     def __call__(self, p: Pass) -> Terms:
         """Distortion, mutual information, total correlation, dimension-wise KL."""
@@ -62,10 +66,13 @@ def aggregate_log_density(
     mean, log_var = q.mean[:, None], q.log_var[:, None]  # (S, 1, B, D)
     density = -0.5 * ((z[:, :, None] - mean).square() / log_var.exp() + log_var + LOG_2PI)
     b = z.shape[1]
-    if estimator == "weighted":
-        log_w = torch.full((b, b), -math.log(n_data * b))
-    else:
-        log_w = stratified_weights(b, n_data).double().log()
+    match estimator:
+        case "weighted":
+            log_w = torch.full((b, b), -math.log(n_data * b))
+        case "stratified":
+            log_w = stratified_weights(b, n_data).double().log()
+        case _:
+            raise unknown_choice("estimator", estimator, Estimator)
     log_w = log_w.to(z)
     log_qz = torch.logsumexp(density.sum(-1) + log_w, dim=2)
     return log_qz, torch.logsumexp(density + log_w[..., None], dim=2)

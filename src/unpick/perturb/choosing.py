@@ -8,7 +8,6 @@ import torch
 from unpick.data import Dataset, split
 from unpick.geometry import polarized_regime
 from unpick.metrics import mutual_information_gap, udr
-from unpick.models import Delta
 from unpick.perturb.config import Score
 from unpick.runs import Run
 
@@ -59,7 +58,7 @@ def judge(runs: Sequence[Run], dataset: Dataset, by: Score) -> list[Candidate]:
         with torch.no_grad():
             parts = [model.encode(part[None]) for part in x.split(1000)]
         mean = torch.cat([q.mean[0] for q in parts])
-        variance = torch.cat([q.variance[0] for q in parts if not isinstance(q, Delta)])
+        variance = torch.cat([q.variance[0] for q in parts if q.variance is not None])
         factors = len(dataset.factors) if dataset.is_grid else 0
         regime = polarized_regime(mean, variance, factors=factors)
         codes.append(mean.double().numpy())

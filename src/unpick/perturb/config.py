@@ -1,10 +1,11 @@
 """How a perturbed twin is made, whole: equal configs give the same twin, up to rounding."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from unpick.data import DATASETS, Noisy, Original, Perturbed
 from unpick.data.twins import check_epsilon
+from unpick.names import check_choices
 from unpick.objectives import BetaVAE
 from unpick.training import RunConfig
 from unpick.training.config import check_rate, identity
@@ -50,11 +51,10 @@ class PerturbConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_epsilon(self.epsilon)
         check_rate(self.learning_rate, "learning_rate of the change")
         check_rate(self.decoder_rate, "decoder_rate")
-        if self.choose not in get_args(Score):
-            raise ValueError(f"choose must be one of {get_args(Score)}, got {self.choose!r}")
         two = 3 if self.choose == "udr" else 2  # restarts are compared with each other
         least = {"steps": 1, "batch": 2, "samples": 1, "decoder_batches": 1, "levels": 2}
         least |= {"ensemble": 1, "restarts": max(two, 2 * self.ensemble)}

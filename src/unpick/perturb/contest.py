@@ -12,6 +12,7 @@ from unpick.data import Dataset
 from unpick.data.twins import reflect
 from unpick.models import Autoencoder
 from unpick.models import likelihood as likelihoods
+from unpick.models.likelihood import slope_factor
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.network import Change, features
 from unpick.training import Adam
@@ -56,7 +57,7 @@ class Contest:
     def __init__(self, config: PerturbConfig, dataset: Dataset, model: Autoencoder) -> None:
         self.config, self.dataset, self.model = config, dataset, model.eval()
         self.likelihood = config.base.model.likelihood
-        self.factor = 2.0 if self.likelihood == "gaussian" else 1.0  # of derivatives
+        self.factor = slope_factor(self.likelihood)
         self.streams, self.everything = Streams([config.seed]), torch.arange(len(dataset))
         first = model.member(0)
         self.features = features(dataset, lambda x: first.encode(x[None]).mean[0])

@@ -16,7 +16,6 @@ from unpick.geometry import (
 from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.metrics import disentanglement_score
 from unpick.models import Autoencoder
-from unpick.models.posterior import Delta
 from unpick.runs import Run, load_together
 from unpick.studies.keeping import kept
 
@@ -75,8 +74,8 @@ def posterior(
     with torch.no_grad():
         parts = [model.encode(part[None]) for part in x.split(batch)]
     mean = torch.cat([part.mean[0] for part in parts])
-    points = isinstance(parts[0], Delta)
-    return mean, None if points else torch.cat([part.variance[0] for part in parts])  # type: ignore[union-attr]
+    variances = [part.variance[0] for part in parts if part.variance is not None]
+    return mean, torch.cat(variances) if variances else None
 
 
 def latent_means(runs: Sequence[Run], dataset: Dataset) -> Float[Tensor, "s n d"]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from unpick.data import DataConfig
 from unpick.models import ModelConfig
+from unpick.models.posterior import family_of
 from unpick.objectives import BetaVAE, ObjectiveConfig, Paired
 
 
@@ -88,8 +89,8 @@ class RunConfig:
 
     def label(self) -> str:
         """For people: the data set and the objective."""
-        full = "-full" if self.model.posterior == "full" else ""
-        return f"{self.data.name}-{self.objective.name}{full}"
+        suffix = family_of(self.model.posterior).suffix
+        return f"{self.data.name}-{self.objective.name}{suffix}"
 
     def identity(self) -> str:
         """Twelve hexadecimal digits that name this run; where its data lie does not matter."""

@@ -5,6 +5,7 @@ same arithmetic in half the time; everything else goes through autograd, and a t
 together.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -15,13 +16,22 @@ from torch.nn.functional import softplus
 from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.models.likelihood import Likelihood
 from unpick.models.networks import IN_PLACE, Activation, Dense
+from unpick.models.posterior import Family
 from unpick.objectives import AE, BetaVAE, ObjectiveConfig
+
+# The objectives whose gradient is written out, each with its posterior. By exact type: a subclass
+# may minimise something else.
+WRITTEN_OUT: dict[type, Family] = {AE: "delta", BetaVAE: "diagonal"}
 
 
 def applies(model: ModelConfig, objective: ObjectiveConfig) -> bool:
-    """Whether the gradient is written out for this model and objective."""
-    dense = isinstance(model.network, MLP) and model.posterior != "full"
-    return dense and isinstance(objective, AE | BetaVAE)
+    """Whether the gradient is written out for this model and objective; if not, use autograd."""
+    return (
+        type(model.network) is MLP
+        and WRITTEN_OUT.get(type(objective)) == model.posterior
+        and {model.network.encoder_activation, model.network.decoder_activation} <= SLOPES.keys()
+        and model.likelihood in DISTORTIONS
+    )
 
 
 @torch.no_grad()
@@ -45,7 +55,7 @@ def descent(
     else:
         z = q
     out_of, output = forward(model.decoder, z)
-    distortion, slope = distortion_and_slope(config.likelihood, x, output)
+    distortion, slope = DISTORTIONS[config.likelihood](x, output)
     decoder = backward(model.decoder, config.network.decoder_activation, out_of, slope)
     pull = torch.bmm(decoder.slope, model.decoder.pairs[0][0].mT)  # at the latents
     terms = {"loss": distortion, "distortion": distortion}
@@ -92,20 +102,34 @@ def backward(
         if k == 0:
             break
         slope = torch.bmm(slope, weight.mT)
-        if activation == "tanh":
-            slope = torch.addcmul(slope, slope, x.square(), value=-1)
-        else:
-            slope = torch.where(x > 0, slope, (0.2 if activation == "leaky_relu" else 0.0) * slope)
+        slope = SLOPES[activation](slope, x)
     return Backward(gradients, slope)
 
 
-def distortion_and_slope(
-    likelihood: Likelihood, x: Float[Tensor, "s b p"], output: Float[Tensor, "s b p"]
+def squared_error(
+    x: Float[Tensor, "s b p"], output: Float[Tensor, "s b p"]
 ) -> tuple[Float[Tensor, "s"], Float[Tensor, "s b p"]]:
-    """The distortion and its derivative with respect to the output, averaged over the batch."""
-    b = x.shape[1]
-    if likelihood == "gaussian":
-        error = output - x
-        return error.square().sum((1, 2)) / b, error.mul_(2 / b)
-    value = torch.addcmul(softplus(output), x, output, value=-1)
+    """The squared error and its derivative by the output, averaged over the batch."""
+    b, error = x.shape[1], output - x
+    return error.square().sum((1, 2)) / b, error.mul_(2 / b)
+
+
+def cross_entropy(
+    x: Float[Tensor, "s b p"], output: Float[Tensor, "s b p"]
+) -> tuple[Float[Tensor, "s"], Float[Tensor, "s b p"]]:
+    """The cross-entropy of logits and its derivative by them, averaged over the batch."""
+    b, value = x.shape[1], torch.addcmul(softplus(output), x, output, value=-1)
     return value.sum((1, 2)) / b, (torch.sigmoid(output) - x).mul_(1 / b)
+
+
+DISTORTIONS: dict[Likelihood, Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+    "gaussian": squared_error,
+    "bernoulli": cross_entropy,
+}
+
+# The slope before an activation, from the slope after it and the activation's output.
+SLOPES: dict[Activation, Callable[[Tensor, Tensor], Tensor]] = {
+    "tanh": lambda slope, y: torch.addcmul(slope, slope, y.square(), value=-1),
+    "relu": lambda slope, y: torch.where(y > 0, slope, 0.0 * slope),
+    "leaky_relu": lambda slope, y: torch.where(y > 0, slope, 0.2 * slope),
+}

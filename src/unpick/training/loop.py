@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from unpick.data import Dataset, PairConfig, SharePairs, split
 from unpick.models import Autoencoder
-from unpick.models.posterior import Delta, Diagonal
+from unpick.models.posterior import Diagonal, family_of
 from unpick.objectives import Adversarial, Judged, Paired, Pass, stack, total
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
@@ -87,16 +87,18 @@ class Training:
     def look(self) -> dict[str, Float[Tensor, "s d"]]:
         """What each latent does on validation observations; nothing if posteriors are points.
 
-        The deviation of its mean, its mean variance, and its KL in nats. They tell which latents
-        are active, and by eq. 3.38 of Zietlow (2022) whether the regime is polarized.
+        The deviation of its mean, its mean variance, and the KL of its marginal in nats. They tell
+        which latents are active, and by eq. 3.38 of Zietlow (2022) whether the regime is
+        polarized. Marginals leave out the correlations of a full-covariance posterior: its KL is
+        larger than the sum over latents (`PolarizedRegime.total_kl`).
         """
-        if self.config.model.posterior == "delta":
+        if not family_of(self.config.model.posterior).has_variance:
             return {}
         self.model.eval()
         with torch.no_grad():
             q = self.model.encode(self.watched.expand(len(self.configs), *self.watched.shape))
         self.model.train()
-        assert not isinstance(q, Delta)
+        assert q.variance is not None
         marginal = Diagonal(q.mean, q.variance.log())
         return {
             "deviation": q.mean.std(1, correction=0),
