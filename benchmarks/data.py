@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from unpick.runs import keep_memory
+from unpick.runs import keep_freed_memory
 from unpick.training import Training, preset
 
 BATCH, READS, STEPS = 128, 200, 6
@@ -30,7 +30,7 @@ def seconds(work, repeats: int) -> float:
 
 
 def main():
-    keep_memory()
+    keep_freed_memory()
     table = Table(title=f"batches of {BATCH}")
     for column in ("data", "network", "images", "load", "read", "step", "step / read"):
         table.add_column(column, justify="left" if column in ("data", "network") else "right")

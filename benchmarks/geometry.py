@@ -22,7 +22,7 @@ from unpick.geometry import decoder_jacobians, distance_to_orthogonality
 from unpick.geometry.integer_program import nearest_signed_permutation_milp
 from unpick.geometry.singular import gram, singular_directions
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
-from unpick.runs import keep_memory
+from unpick.runs import keep_freed_memory
 
 POINTS, LATENTS, REPEATS = 1000, 10, 5
 
@@ -154,7 +154,7 @@ def accuracy():
 
 
 if __name__ == "__main__":
-    keep_memory()
+    keep_freed_memory()
     jacobians()
     orthogonality()
     accuracy()

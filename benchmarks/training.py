@@ -21,7 +21,7 @@ from rich.table import Table
 from torch import nn
 from torch.nn import functional
 
-from unpick.data import Dataset, Dense
+from unpick.data import ArrayStore, Dataset
 from unpick.models import MLP, Conv
 from unpick.runs.executor import trains_together
 from unpick.runs.workers import Workers
@@ -199,7 +199,9 @@ def peak(n: int = 2048) -> float:
 def images(shape, n=6000):
     """Random binary images."""
     generator = torch.Generator().manual_seed(0)
-    return Dataset("images", Dense((torch.rand(n, *shape, generator=generator) < 0.1).float()))
+    return Dataset(
+        "images", ArrayStore((torch.rand(n, *shape, generator=generator) < 0.1).float())
+    )
 
 
 def task(name: str) -> Task:

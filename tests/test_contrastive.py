@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import softplus
 
-from unpick.data import Dataset, Dense, Factor, SharePairs
+from unpick.data import ArrayStore, Dataset, Factor, SharePairs
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.objectives import AE, PCL, Pass, total
@@ -19,7 +19,7 @@ from unpick.training import Adam, RunConfig, Training
 
 FACTORS = tuple(Factor(name, tuple(map(float, range(12)))) for name in "ab")
 GRID = torch.cartesian_prod(*[torch.arange(12.0) for _ in "ab"]) / 12
-DATA = Dataset("toy", Dense(torch.cat([GRID, GRID[:, :1]], 1)), FACTORS)
+DATA = Dataset("toy", ArrayStore(torch.cat([GRID, GRID[:, :1]], 1)), FACTORS)
 CONFIG = RunConfig(
     data=SynthLin(),
     model=ModelConfig(2, "delta", network=MLP((8,), "tanh", (8,), "tanh")),

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
-from unpick.data import Dataset, Dense, Factor, Packed, load, split
+from unpick.data import ArrayStore, Dataset, Factor, PackedStore, load, split
 
 
 @pytest.fixture
 def grid():
     factors = (Factor("a", (0.0, 1.0)), Factor("b", (5.0, 6.0, 7.0)), Factor("c", (0.1, 0.2)))
-    return Dataset("toy", Dense(torch.arange(12.0)[:, None]), factors)
+    return Dataset("toy", ArrayStore(torch.arange(12.0)[:, None]), factors)
 
 
 def test_last_factor_runs_fastest(grid):
@@ -53,7 +53,7 @@ def test_continuous_factors_have_no_grid():
 
 def test_a_grid_of_the_wrong_size_is_refused():
     with pytest.raises(ValueError, match="4 observations but 3 points"):
-        Dataset("toy", Dense(torch.zeros(4, 1)), (Factor("a", (0.0, 1.0, 2.0)),))
+        Dataset("toy", ArrayStore(torch.zeros(4, 1)), (Factor("a", (0.0, 1.0, 2.0)),))
 
 
 def test_observe_keeps_the_shape_of_the_indices(grid):
@@ -62,7 +62,7 @@ def test_observe_keeps_the_shape_of_the_indices(grid):
 
 def test_packed_images_come_back_as_they_were():
     images = np.random.default_rng(0).integers(0, 2, (20, 1, 5, 5), dtype=np.uint8)
-    store = Packed(np.packbits(images.reshape(20, -1), axis=1), (1, 5, 5))
+    store = PackedStore(np.packbits(images.reshape(20, -1), axis=1), (1, 5, 5))
     which = torch.tensor([7, 0, 19, 7])
     assert np.array_equal(store.read(which).numpy(), images[which.numpy()])
 

@@ -14,7 +14,7 @@ import pytest
 from unpick.data import DataDamaged
 from unpick.data import download as module
 from unpick.data.download import fetch, get
-from unpick.data.remote import ELSEWHERE, REMOTE, RemoteFile
+from unpick.data.remote import NOT_FETCHABLE, REMOTE, RemoteFile
 
 CONTENT = np.random.default_rng(0).bytes(1_000_000)
 ALL = len(CONTENT)
@@ -257,7 +257,7 @@ def test_a_full_disk_is_not_taken_for_a_bad_line(site, path, monkeypatch):
         with Full(FileIO(part, "ab")) as file:
             yield file
 
-    monkeypatch.setattr(module, "locked", full)
+    monkeypatch.setattr(module, "open_locked", full)
     with pytest.raises(OSError, match="No space left"):
         fast(site, path)
     assert len(site.ranges) == 1
@@ -276,7 +276,7 @@ def test_get_says_where_other_files_come_from():
         get("celeba")
     with pytest.raises(ValueError, match="'nothing' cannot be fetched: allowed are dsprites, "):
         get("nothing")
-    assert not set(ELSEWHERE) & set(REMOTE)
+    assert not set(NOT_FETCHABLE) & set(REMOTE)
 
 
 def test_the_table_is_well_formed():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from unpick.data import Dataset, Dense, Factor
+from unpick.data import ArrayStore, Dataset, Factor
 from unpick.data.heads import Heads
 from unpick.figures.eigenfaces import eigenfaces
 from unpick.models import MLP, Autoencoder, ModelConfig
@@ -43,7 +43,7 @@ def planted(monkeypatch, tmp_path, patterns):
     images = (0.5 + values @ patterns / 3).reshape(-1, 1, 8, 8)
     # Turned axes have the same code for many values: rounding must not tell these apart.
     images += 1e-3 * torch.randn(images.shape, generator=torch.Generator().manual_seed(0))
-    dataset = Dataset("heads", Dense(images), factors)
+    dataset = Dataset("heads", ArrayStore(images), factors)
     monkeypatch.setattr(Heads, "load", lambda self: dataset)
 
     models = {}

@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 from unpick.data import (
+    ArrayStore,
     Dataset,
-    Dense,
     Factor,
     LaplacePairs,
     SharePairs,
@@ -31,7 +31,7 @@ FACTORS = (
     Factor("lamp", (1.0,)),
 )
 GRID = torch.cartesian_prod(*[torch.arange(f.size) for f in FACTORS])
-DATA = Dataset("toy", Dense(GRID[:, :3].float() / 8), FACTORS)
+DATA = Dataset("toy", ArrayStore(GRID[:, :3].float() / 8), FACTORS)
 CONFIG = RunConfig(
     data=SynthLin(),
     model=ModelConfig(latents=3, likelihood="gaussian", network=MLP((8,), "tanh", (8,), "tanh")),
@@ -105,7 +105,9 @@ def test_uniform_pairs_draw_how_many_change():
 def test_share_pairs_keep_the_factor_they_tell_and_draw_the_others():
     transition, n = SharePairs(), 100_000
     first = DATA.sample(n, torch.Generator().manual_seed(0))
-    uniform = torch.rand(n, transition.numbers(DATA), generator=torch.Generator().manual_seed(1))
+    uniform = torch.rand(
+        n, transition.uniforms_per_pair(DATA), generator=torch.Generator().manual_seed(1)
+    )
     before = DATA.positions(first)
     after = DATA.positions(transition.partners(DATA, first, uniform))
     shared = transition.shared(DATA, uniform)
@@ -132,7 +134,7 @@ def test_what_pairs_cannot_be_drawn_from_is_told():
     numbers = torch.rand(1, 5)
     with pytest.raises(ValueError, match="must be at most the 4 factors of toy"):
         moves(UniformPairs(5))
-    only = Dataset("one", Dense(torch.zeros(3, 1)), FACTORS[:1])
+    only = Dataset("one", ArrayStore(torch.zeros(3, 1)), FACTORS[:1])
     with pytest.raises(ValueError, match="no factor that can move"):
         LaplacePairs().partners(only, torch.zeros(1).long(), numbers)
     with pytest.raises(ValueError, match="transition_rate must be positive"):
@@ -279,7 +281,7 @@ def test_latents_follow_factors_that_change_one_at_a_time():
     values = torch.linspace(-1.7, 1.7, 40)
     grid = torch.cartesian_prod(values, values) @ turn.T
     factors = tuple(Factor(name, tuple(values.tolist())) for name in "ab")
-    data = Dataset("turned", Dense(grid), factors)
+    data = Dataset("turned", ArrayStore(grid), factors)
     network = MLP((), "tanh", (), "tanh")
     config = RunConfig(
         data=SynthLin(),

@@ -11,7 +11,7 @@ import torch
 
 from unpick.cli import main
 from unpick.cli.train import config_in
-from unpick.data import Dataset, Dense, Factor, Noisy, load
+from unpick.data import ArrayStore, Dataset, Factor, Noisy, load
 from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
 from unpick.models.posterior import Diagonal
@@ -36,7 +36,7 @@ def grid(shape=(1, 4, 4)):
         Factor("kind", (0.0, 1.0, 2.0), categorical=True),
         Factor("x", (0.0, 1.0, 2.0, 5.0)),
     )
-    return Dataset("tiny", Dense(torch.rand(12, *shape, generator=seeded())), factors)
+    return Dataset("tiny", ArrayStore(torch.rand(12, *shape, generator=seeded())), factors)
 
 
 def seeded(seed=0):
@@ -95,7 +95,7 @@ class Turned:
 def test_planted_rotations_are_ranked(by, angles, order, monkeypatch):
     factors = tuple(Factor(name, tuple(map(float, range(40)))) for name in "ab")
     square = torch.cartesian_prod(torch.linspace(-2, 2, 40), torch.linspace(-2, 2, 40))
-    dataset = Dataset("square", Dense(square), factors)
+    dataset = Dataset("square", ArrayStore(square), factors)
     models = [Turned(angle) for angle in angles]
     monkeypatch.setattr(Run, "model", lambda self: models[self.config.seed])
     runs = [Run(Path(), replace(BASE, seed=seed), {}) for seed in range(4)]
@@ -108,7 +108,7 @@ def test_planted_rotations_are_ranked(by, angles, order, monkeypatch):
 
 def test_mig_needs_a_grid():
     with pytest.raises(ValueError, match="choose must be 'udr' for cloud"):
-        judge([], Dataset("cloud", Dense(torch.rand(10, 2))), "mig")
+        judge([], Dataset("cloud", ArrayStore(torch.rand(10, 2))), "mig")
 
 
 def test_the_change_depends_on_one_number_and_stays_within_epsilon():
@@ -131,7 +131,7 @@ def test_the_change_depends_on_one_number_and_stays_within_epsilon():
 def test_a_constant_change_does_not_vary_and_a_flipped_sign_does_on_grey_images():
     pattern = torch.full((1, 4, 4), 0.1)
     same, flipped = torch.stack([pattern, pattern]), torch.stack([pattern, -pattern])
-    grey, black = Dense(torch.full((4, 1, 4, 4), 0.5)), Dense(torch.zeros(4, 1, 4, 4))
+    grey, black = ArrayStore(torch.full((4, 1, 4, 4), 0.5)), ArrayStore(torch.zeros(4, 1, 4, 4))
     often, seldom = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 0, 1])
     assert varying(grey, same, often) == 0
     assert varying(grey, flipped, often) == pytest.approx(1, abs=0.05)  # of 2000 pairs
@@ -151,7 +151,7 @@ def test_the_neuron_stays_alive(network):
 
 
 def test_without_a_grid_the_change_depends_on_the_code():
-    cloud = Dataset("cloud", Dense(torch.rand(5, 3)))
+    cloud = Dataset("cloud", ArrayStore(torch.rand(5, 3)))
     found = features(cloud, lambda x: 2 * x)(torch.tensor([4, 1]))
     assert torch.equal(found, 2 * cloud.observe(torch.tensor([4, 1])))
 
@@ -228,7 +228,7 @@ def test_the_change_follows_what_only_the_entangled_code_knows(known):
     model = ModelConfig(1, "diagonal", "gaussian", MLP((), "tanh", (16,), "tanh"))
     config = replace(CONFIG, base=replace(BASE, model=model), batch=16, epsilon=0.3)
     config = replace(config, learning_rate=1e-2, decoder_rate=1e-2)
-    running = contest(config, Dataset("two", Dense(images), factors))
+    running = contest(config, Dataset("two", ArrayStore(images), factors))
     weight, bias = running.model.encoder.pairs[0]
     with torch.no_grad():
         weight.zero_()

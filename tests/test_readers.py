@@ -20,7 +20,7 @@ from unpick.data.cars3d import ARCHIVE, Cars3D
 from unpick.data.celeba import CelebA
 from unpick.data.dsprites import STEM, DSprites
 from unpick.data.faces import Faces
-from unpick.data.files import DataFile, check, indexed, sizes_of
+from unpick.data.files import DataFile, check, grid_sizes, numbered_factor
 from unpick.data.idx import FILES, MNIST, FashionMNIST
 from unpick.data.mpi3d import MPI3D
 from unpick.data.shapes3d_file import Shapes3DFile
@@ -40,7 +40,7 @@ def noise(*shape, top=256):
 
 
 def small(*sizes):
-    return tuple(indexed(f"factor {k}", size) for k, size in enumerate(sizes))
+    return tuple(numbered_factor(f"factor {k}", size) for k, size in enumerate(sizes))
 
 
 def grid(*sizes):
@@ -525,7 +525,7 @@ def test_smallnorb_is_sorted_into_its_grid(toys, packed):
 
 
 def test_smallnorb_has_the_full_grid():
-    assert math.prod(sizes_of(SmallNORB.factors)) == 48_600
+    assert math.prod(grid_sizes(SmallNORB.factors)) == 48_600
 
 
 def test_smallnorb_that_is_not_right_is_refused(toys, monkeypatch):

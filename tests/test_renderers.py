@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from unpick.data import heads, shapes3d, sprites
-from unpick.data.cache import cached_array, data_folder, written_whole
-from unpick.data.dataset import DataDamaged, Dataset, Packed, Store
-from unpick.data.heads import Heads, Lit
-from unpick.data.shapes3d import Coloured, Shapes3D
+from unpick.data.cache import atomic_write, cached_array, data_folder
+from unpick.data.dataset import DataDamaged, Dataset, PackedStore, Store
+from unpick.data.heads import Heads, LitStore
+from unpick.data.shapes3d import ColouredStore, Shapes3D
 from unpick.data.sprites import Sprites
 
 
@@ -57,7 +57,7 @@ def test_half_an_array_never_stands_under_its_name(folder):
 
 def test_of_two_writers_at_once_each_leaves_a_whole_file(folder):
     path = folder / "deeper" / "a"
-    with written_whole(path) as one, written_whole(path) as other:
+    with atomic_write(path) as one, atomic_write(path) as other:
         one.write(b"one")
         other.write(b"other")
     assert path.read_bytes() == b"one"
@@ -179,7 +179,7 @@ def test_sprite_never_touches_the_border():
 
 def test_x_goes_right_and_y_goes_down_and_y_runs_fastest():
     packed = np.zeros((737280, 1), np.uint8)  # the grid alone is asked for
-    grid = Dataset("sprites", Packed(packed, (1, 2, 4)), sprites.FACTORS)
+    grid = Dataset("sprites", PackedStore(packed, (1, 2, 4)), sprites.FACTORS)
     steps = grid.positions(torch.tensor([0, 1, 32])).numpy()
     home, down, right = sprites.render(steps)
     assert np.array_equal(down, np.roll(home, 1, axis=0))
@@ -191,7 +191,7 @@ def test_all_positions_at_once_are_those_drawn_one_by_one(size):
     look = (2, 4, 11)
     x, y = np.divmod(np.arange(1024), 32)
     assert np.array_equal(
-        sprites.everywhere(look, size).reshape(1024, size, size),
+        sprites.render_at_all_positions(look, size).reshape(1024, size, size),
         draw(*look, x=x, y=y, size=size),
     )
 
@@ -243,7 +243,7 @@ def view(scale=4, shape=0, orientation=7, size=32):
 def rooms():
     every = torch.cartesian_prod(*(torch.arange(size) for size in shapes3d.VIEWS))
     views = shapes3d.render(every, 8).mul(255).byte()
-    return Dataset("shapes3d", Coloured(views), shapes3d.FACTORS)
+    return Dataset("shapes3d", ColouredStore(views), shapes3d.FACTORS)
 
 
 def test_shapes3d_is_a_grid_in_the_order_of_3d_shapes(rooms):
@@ -344,7 +344,7 @@ def crowd():
     )
     two = torch.cat([heads.render(person, angles, 12) for person in (0, 1)])
     views = two.mul(127).add(128).round().byte().numpy()
-    return Dataset("heads", Lit(np.tile(views, (25, 1, 1, 1))), heads.FACTORS)
+    return Dataset("heads", LitStore(np.tile(views, (25, 1, 1, 1))), heads.FACTORS)
 
 
 def test_turning_the_other_way_with_the_lamp_mirrors_the_image(crowd):

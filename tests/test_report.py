@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from unpick.data import Dataset, Dense, Factor
+from unpick.data import ArrayStore, Dataset, Factor
 from unpick.figures import contact_sheet, image_grid, latent_squares
 from unpick.report import Note, Picture, Table, write_page
 
@@ -11,7 +11,7 @@ def test_a_contact_sheet_shows_each_factor_in_its_row():
     """Images whose grey value is their index: the sheet must show the right ones in order."""
     factors = (Factor("a", (0.0, 1.0, 2.0)), Factor("b", (0.0, 1.0, 2.0, 3.0)))
     images = (torch.arange(12.0) / 12)[:, None, None, None].expand(12, 1, 2, 2).contiguous()
-    figure = contact_sheet(Dataset("toy", Dense(images), factors), columns=4)
+    figure = contact_sheet(Dataset("toy", ArrayStore(images), factors), columns=4)
     axes = figure.axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"] + ["random"] * 3
     shown = (12 * np.asarray(axes.images[0].get_array())[1::4, 1::4]).round().astype(int)

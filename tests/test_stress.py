@@ -13,7 +13,7 @@ from unpick.cli import main
 from unpick.cli.stress import sentence, tell
 from unpick.data import DataDamaged, split
 from unpick.data.shapes3d import Shapes3D
-from unpick.data.twins import Perturbed, save_twin, twin_in
+from unpick.data.twins import Perturbed, read_twin, save_twin
 from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
@@ -100,7 +100,7 @@ def test_a_method_that_gains_by_the_change_owes_nothing():
 
 def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
     def said(found):
-        tell("pcl", twin_in(folder), found)
+        tell("pcl", read_twin(folder), found)
         return " ".join(capsys.readouterr().out.split())
 
     monkeypatch.setenv("COLUMNS", "160")
@@ -118,7 +118,7 @@ def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
 
 
 def test_a_twin_knows_what_it_is_a_twin_of_and_what_it_was_made_against(folder):
-    twin = twin_in(folder)
+    twin = read_twin(folder)
     assert twin.original == ORIGINAL
     assert base_of(twin) == BASE
     document = json.loads((folder / "twin.json").read_text())
@@ -166,8 +166,8 @@ def test_chance_is_the_mean_of_several_projections():
 
 @pytest.mark.usefixtures("only_mig")
 def test_a_method_that_is_misled_owes_and_one_that_is_not_does_not(folder):
-    misled = stress_model(two_hues, twin_in(folder), seeds=1)
-    steady = stress_model(lambda data, seed: two_hues(data, 1), twin_in(folder), seeds=1)
+    misled = stress_model(two_hues, read_twin(folder), seeds=1)
+    steady = stress_model(lambda data, seed: two_hues(data, 1), read_twin(folder), seeds=1)
     assert misled.owed("MIG").share > 0.3
     assert abs(steady.owed("MIG").share) < 0.1
     assert misled.values["original"]["MIG"] > 0.5 > misled.chance["MIG"] > 0
@@ -205,7 +205,7 @@ def test_help_needs_no_twin(words, capsys):
 
 def test_what_can_be_known_is_known_before_training(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("unpick.stress.make", None)
-    twin = twin_in(folder)
+    twin = read_twin(folder)
     with pytest.raises(ValueError, match="latents must be at least 2 to be scored, got 1"):
         stress(replace(BASE, model=replace(MODEL, latents=1)), twin, tmp_path)
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
@@ -223,10 +223,10 @@ def test_a_model_that_diverged_is_left_out_and_others_are_not_lost(folder):
     def fit(dataset, seed):
         return two_hues(dataset, 0) if seed else lambda x: torch.full((len(x), 2), math.nan)
 
-    found = stress_model(fit, twin_in(folder), seeds=2)
+    found = stress_model(fit, read_twin(folder), seeds=2)
     assert [len(found.values[name]["MIG"]) for name in TWINS] == [1, 1, 1]
     with pytest.raises(ValueError, match="every training on shapes3d diverged"):
-        stress_model(fit, twin_in(folder), seeds=1)
+        stress_model(fit, read_twin(folder), seeds=1)
 
 
 def test_twins_that_tell_nonsense_of_their_original_are_damaged(folder, tmp_path):
@@ -234,9 +234,9 @@ def test_twins_that_tell_nonsense_of_their_original_are_damaged(folder, tmp_path
     for nonsense in ({}, {"name": "shapes3d", "colour": 3}, 7):
         (tmp_path / "twin.json").write_text(json.dumps(document | {"original": nonsense}))
         with pytest.raises(DataDamaged, match=r"twin.json is truncated or no file of its kind"):
-            twin_in(tmp_path)
+            read_twin(tmp_path)
     with pytest.raises(ValueError, match="shapes3d is rendered; got /files"):
-        twin_in(folder, "/files")
+        read_twin(folder, "/files")
 
 
 STRANGE = """

@@ -10,7 +10,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from unpick.data import Dataset, Dense, Factor, Noisy
+from unpick.data import ArrayStore, Dataset, Factor, Noisy
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.synthetic import SynthLin
 from unpick.metrics import mutual_information_gap
@@ -54,7 +54,7 @@ def cache(rendered, monkeypatch):
 
 def grid():
     places = torch.cartesian_prod(*[torch.arange(5.0) for _ in FACTORS])
-    return Dataset("toy", Dense((SCALES * places / 20).reshape(-1, 1, 1, 4)), FACTORS)
+    return Dataset("toy", ArrayStore((SCALES * places / 20).reshape(-1, 1, 1, 4)), FACTORS)
 
 
 def linear(turn, log_variance, posterior="diagonal", decodes=True):

@@ -3,7 +3,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from unpick.data import Dataset, Dense, Factor, load, split
+from unpick.data import ArrayStore, Dataset, Factor, load, split
 from unpick.data.synthetic import LinearGaussian, SynthLin
 from unpick.models import MLP, Conv, ModelConfig, linear_vae
 from unpick.objectives import (
@@ -77,7 +77,7 @@ def test_members_with_their_own_beta_and_rate_are_those_trained_alone():
 
 @pytest.mark.parametrize("norm", [0, 1])
 def test_convolutional_members_do_not_depend_on_their_company(norm, generator):
-    data = Dataset("toy", Dense(torch.rand(200, 1, 8, 8, generator=generator)))
+    data = Dataset("toy", ArrayStore(torch.rand(200, 1, 8, 8, generator=generator)))
     network = Conv(
         encoder=((4, 4, 2, 1),),
         encoder_dense=(),
@@ -98,7 +98,7 @@ def test_convolutional_members_do_not_depend_on_their_company(norm, generator):
 
 
 def test_a_frozen_member_keeps_its_running_statistics(generator):
-    data = Dataset("toy", Dense(torch.rand(200, 1, 8, 8, generator=generator)))
+    data = Dataset("toy", ArrayStore(torch.rand(200, 1, 8, 8, generator=generator)))
     network = Conv(
         encoder=((4, 4, 2, 1),), encoder_dense=(), decoder_dense=(), decoder=(), encoder_norm=1
     )
@@ -178,7 +178,7 @@ def test_a_resumed_training_is_the_uninterrupted_one():
 
 
 def test_running_statistics_are_part_of_the_state(generator):
-    data = Dataset("toy", Dense(torch.rand(200, 1, 8, 8, generator=generator)))
+    data = Dataset("toy", ArrayStore(torch.rand(200, 1, 8, 8, generator=generator)))
     network = Conv(
         encoder=((4, 4, 2, 1),),
         encoder_dense=(),
@@ -218,7 +218,7 @@ def grid():
     """Of two factors, in three dimensions like the data of the others."""
     places = torch.cartesian_prod(torch.arange(40.0), torch.arange(40.0)) / 40
     factors = tuple(Factor(name, tuple(map(float, range(40)))) for name in "ab")
-    return Dataset("grid", Dense(torch.cat([places, places[:, :1]], 1)), factors)
+    return Dataset("grid", ArrayStore(torch.cat([places, places[:, :1]], 1)), factors)
 
 
 @pytest.mark.slow
@@ -243,7 +243,7 @@ def test_the_gradient_written_out_is_autograds(objective, activation, likelihood
     if isinstance(objective, BetaVAE):
         configs[1] = replace(configs[1], objective=BetaVAE(2.0))  # a beta of its own
     pixels = torch.rand(100, 1, 2, 2, generator=torch.Generator().manual_seed(0))
-    training = Training(configs, Dataset("toy", Dense(pixels)))
+    training = Training(configs, Dataset("toy", ArrayStore(pixels)))
     assert explicit.applies(config.model, training.objective)
     p = training._draw("batch", "noise")
     terms, gradients = explicit.descent(training.model, training.objective, p.x, p.noise)

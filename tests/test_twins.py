@@ -8,10 +8,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unpick.data import DATASETS, DataDamaged, DataMissing, Dataset, Dense, Noisy, Perturbed, load
+from unpick.data import (
+    DATASETS,
+    ArrayStore,
+    DataDamaged,
+    DataMissing,
+    Dataset,
+    Noisy,
+    Perturbed,
+    load,
+)
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.sprites import Sprites
-from unpick.data.twins import Changed, describe, reflect, save_twin, twin
+from unpick.data.twins import ChangedStore, describe, reflect, save_twin, select_twin
 from unpick.training import RunConfig, preset
 from unpick.training.config import from_json, to_json
 
@@ -51,7 +60,7 @@ def test_no_pixel_moves_by_more_than_the_change(seed, epsilon, binary):
     x = torch.rand(7, 1, 3, 3, generator=generator)
     x = x.round() if binary else x
     rows = epsilon * (2 * torch.rand(4, 9, generator=generator) - 1)
-    store = Changed(Dense(x), rows, torch.randint(4, (7,), generator=generator))
+    store = ChangedStore(ArrayStore(x), rows, torch.randint(4, (7,), generator=generator))
     indices = torch.randint(7, (20,), generator=generator)
     y = store.read(indices)
     assert 0 <= y.min() <= y.max() <= 1
@@ -61,12 +70,12 @@ def test_no_pixel_moves_by_more_than_the_change(seed, epsilon, binary):
 def test_the_store_of_the_original_is_left_alone(generator):
     x = torch.rand(5, 4, generator=generator)
     kept = x.clone()
-    Changed(Dense(x), torch.ones(1, 4), torch.zeros(5).long()).read(torch.arange(5))
+    ChangedStore(ArrayStore(x), torch.ones(1, 4), torch.zeros(5).long()).read(torch.arange(5))
     assert torch.equal(x, kept)
 
 
 def test_noise_is_uniform_fixed_and_of_every_image_its_own(monkeypatch):
-    grey = Dataset("grey", Dense(torch.full((300, 1, 8, 8), 0.5)))
+    grey = Dataset("grey", ArrayStore(torch.full((300, 1, 8, 8), 0.5)))
     monkeypatch.setattr(Shapes3D, "load", lambda self: grey)
     epsilon = 0.2
     noisy = Noisy(SMALL, epsilon)
@@ -97,9 +106,9 @@ def test_a_twin_is_loaded_by_its_folder(written, tmp_path):
     by_name = load("shapes3d", size=8, perturbed=written.folder)
     some = torch.arange(0, 480_000, 99_991)
     assert torch.equal(by_name.observe(some), written.load().observe(some))
-    assert twin(SMALL, written.folder) == written  # its usual folder is no path of its own
+    assert select_twin(SMALL, written.folder) == written  # its usual folder is no path of its own
     moved = written.folder.rename(tmp_path / "moved")
-    assert twin(SMALL, moved) == replace(written, path=str(moved))
+    assert select_twin(SMALL, moved) == replace(written, path=str(moved))
     assert load("shapes3d", size=8, noisy=0.1).name == "shapes3d-noisy"
     assert load("bent", noise=0.0, points=100).name == "bent"  # its own option of that kind
 

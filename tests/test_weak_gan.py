@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import softplus
 
-from unpick.data import Dataset, Dense, Factor
+from unpick.data import ArrayStore, Dataset, Factor
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
 from unpick.models.networks import Affine, Convolution
@@ -23,7 +23,7 @@ FACTORS = (Factor("a", (0.0, 1.0, 2.0, 3.0)), Factor("b", (0.0, 1.0, 2.0)))
 PLACES = torch.cartesian_prod(torch.arange(4), torch.arange(3))
 PIXELS = torch.rand(12, 1, 8, 8, generator=torch.Generator().manual_seed(0))
 EVERY = torch.arange(1600)
-DATA = Dataset("toy", Dense(PIXELS), FACTORS)
+DATA = Dataset("toy", ArrayStore(PIXELS), FACTORS)
 
 
 def config(network=DENSE, **changes):
@@ -175,7 +175,7 @@ def test_latents_become_the_factors_that_pairs_share():
     turn = torch.tensor([[1.0, 1.0], [-1.0, 1.0]]) / 2**0.5
     values = torch.linspace(-1.7, 1.7, 40)
     factors = tuple(Factor(name, tuple(values.tolist())) for name in "ab")
-    data = Dataset("turned", Dense(torch.cartesian_prod(values, values) @ turn.T), factors)
+    data = Dataset("turned", ArrayStore(torch.cartesian_prod(values, values) @ turn.T), factors)
     network = MLP((32, 32), "leaky_relu", (32, 32), "leaky_relu")
     given = config(model=ModelConfig(2, network=network), batch=64, steps=1000)
     codes = train(given, data, progress=False).model.encode(data.observe(EVERY)[None]).mean[0]

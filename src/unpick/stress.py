@@ -18,7 +18,7 @@ from scipy.stats import t as student
 from torch import Tensor
 
 from unpick.data import DataConfig, Dataset, Noisy, Perturbed, split
-from unpick.data.files import reading
+from unpick.data.files import report_damage
 from unpick.data.twins import DOCUMENT, read_document
 from unpick.diagnosis.codes import NotFinite
 from unpick.diagnosis.subject import encode_all
@@ -102,7 +102,7 @@ def twins(perturbed: Perturbed) -> dict[Twin, DataConfig]:
 
 def base_of(perturbed: Perturbed) -> RunConfig:
     """The models that a twin was made against, trained on its original."""
-    with reading(perturbed.folder / DOCUMENT):
+    with report_damage(perturbed.folder / DOCUMENT):
         base = read_document(perturbed.folder).get("recipe", {}).get("base")
     if base is None:
         raise ValueError(

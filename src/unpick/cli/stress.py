@@ -62,9 +62,9 @@ def stress(arguments: Arguments) -> None:
             write(STRESS_HELP)
             return
         fail("stress: on which twin? Make one with `unpick perturb`, then --perturbed FOLDER")
-    from unpick.data.twins import twin_in
+    from unpick.data.twins import read_twin
 
-    twin = twin_in(Path(folder), value_of("--path", rest, ""))
+    twin = read_twin(Path(folder), value_of("--path", rest, ""))
     found = of_file(target, rest, twin) if ".py" in target else of_objective(target, rest, twin)
     tell(target, twin, found)
 

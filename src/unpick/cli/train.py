@@ -16,7 +16,7 @@ Source = Literal["default", "thesis", "bhowal", "locatello"]
 
 def train(arguments: Arguments) -> None:
     """Train a model, or read it if it is trained already."""
-    from unpick.data import DATASETS, twin
+    from unpick.data import DATASETS, select_twin
     from unpick.objectives import OBJECTIVES
     from unpick.runs import keep_memory, make
 
@@ -26,7 +26,7 @@ def train(arguments: Arguments) -> None:
             return
         fail("train: which data set? `unpick train synth-lin`, for example")
     config, options = train_options(arguments)
-    config = replace(config, data=twin(config.data, options.perturbed, options.noisy))
+    config = replace(config, data=select_twin(config.data, options.perturbed, options.noisy))
     keep_memory()
     configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
     runs = make(

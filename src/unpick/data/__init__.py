@@ -1,15 +1,15 @@
-"""Data sets: observations with the generative factors behind them."""
+"""Data sets: observations, with generative factors where they are known."""
 
 from pathlib import Path
 
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import (
+    ArrayStore,
     DataDamaged,
     DataMissing,
     Dataset,
-    Dense,
     Factor,
-    Packed,
+    PackedStore,
     Split,
     split,
 )
@@ -21,22 +21,22 @@ from unpick.data.transitions import (
     UniformPairs,
     pairs,
 )
-from unpick.data.twins import Noisy, Perturbed, twin
+from unpick.data.twins import Noisy, Perturbed, select_twin
 from unpick.names import pick
 
 __all__ = [
     "DATASETS",
     "PAIRS",
+    "ArrayStore",
     "DataConfig",
     "DataDamaged",
     "DataMissing",
     "Dataset",
-    "Dense",
     "Factor",
     "LaplacePairs",
     "Noisy",
     "Original",
-    "Packed",
+    "PackedStore",
     "PairConfig",
     "Perturbed",
     "SharePairs",
@@ -44,8 +44,8 @@ __all__ = [
     "UniformPairs",
     "load",
     "pairs",
+    "select_twin",
     "split",
-    "twin",
 ]
 
 DataConfig = Original | Noisy | Perturbed
@@ -54,16 +54,17 @@ DataConfig = Original | Noisy | Perturbed
 def load(
     name: str, *, perturbed: str | Path = "", noisy: float = 0.0, **options: object
 ) -> Dataset:
-    """The data set of that name.
+    """Load a data set by name: the original, or a twin of it.
 
     Args:
         name: One of `DATASETS`.
-        perturbed: The folder of a perturbed twin, to be read in place of the original.
-        noisy: Or its noisy twin: every pixel is off by a fixed number, uniform within +- this.
-        options: Fields of its dataclass, such as `ratio` of `synth-lin`.
+        perturbed: Folder of a perturbed twin to load instead of the original.
+        noisy: Epsilon of a noisy twin to load instead: fixed uniform noise in [-epsilon, epsilon]
+            on every pixel. 0 loads the original.
+        options: Fields of the data set's dataclass, such as `ratio` of `synth-lin`.
 
     Example:
         >>> load("synth-lin", ratio=1.5, points=1000).shape
         (3,)
     """
-    return twin(pick(DATASETS, name, "data set")(**options), perturbed, noisy).load()
+    return select_twin(pick(DATASETS, name, "data set")(**options), perturbed, noisy).load()

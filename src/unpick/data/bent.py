@@ -1,4 +1,4 @@
-"""A bent sheet in space: two directions of different variance that no plane follows."""
+"""A bent sheet in space: two directions of different variance on a curved surface."""
 
 from dataclasses import dataclass
 from math import radians, sin
@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unpick.data.dataset import Dataset, Dense, Factor
+from unpick.data.dataset import ArrayStore, Dataset, Factor
 from unpick.data.synthetic import rotation, unit_square
 
 FACTORS = (Factor("along the bend"), Factor("across"))
@@ -18,15 +18,15 @@ FACTORS = (Factor("along the bend"), Factor("across"))
 class Bent:
     """A strip laid on a cylinder of radius 1, with noise (after Zietlow 2022, figures 2.1 to 2.3).
 
-    The thesis does not say which point cloud its figures show. This one has what they need: a
-    plane fits it badly, a surface well, and its length and width are far apart, so that
-    variance tells the two directions apart. It is centred, and turned in space so that no
+    The thesis does not say which point cloud its figures show. This one has the properties that
+    they need. A plane fits it badly and a curved surface fits it well. Its length and width
+    differ, so variance identifies the two directions. It is centred, and rotated so that no
     principal direction is a coordinate axis.
     """
 
     name: ClassVar[str] = "bent"
-    degrees: float = 160.0  # of the arc that the strip covers
-    width: float = 1.2  # of the strip
+    degrees: float = 160.0  # arc that the strip covers
+    width: float = 1.2  # width of the strip
     noise: float = 0.04  # standard deviation, in each of the three coordinates
     points: int = 20_000
     data_seed: int = 0
@@ -40,10 +40,10 @@ class Bent:
             raise ValueError(f"noise must not be negative, got {self.noise}")
 
     def sheet(self, square: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3"]:
-        """Where points of the unit square lie without noise."""
+        """Map points of the unit square onto the sheet, without noise."""
         half = radians(self.degrees) / 2
         angle = half * (2 * square[:, 0] - 1)
-        height = angle.cos() - sin(half) / half  # of mean zero
+        height = angle.cos() - sin(half) / half  # has mean zero
         strip = torch.stack([angle.sin(), self.width * (square[:, 1] - 0.5), height], dim=1)
         return strip @ rotation((1.0, -1.0, 1.0), torch.pi / 4).T
 
@@ -51,4 +51,4 @@ class Bent:
         """Draw the points."""
         square, generator = unit_square(self.points, self.data_seed)
         noise = self.noise * torch.randn(self.points, 3, generator=generator)
-        return Dataset(self.name, Dense(self.sheet(square) + noise), FACTORS, square)
+        return Dataset(self.name, ArrayStore(self.sheet(square) + noise), FACTORS, square)

@@ -1,4 +1,4 @@
-"""Where downloaded and rendered data live, and how an array gets there whole or not at all."""
+"""The folder of downloaded and rendered data, and arrays that are cached there."""
 
 import os
 import secrets
@@ -17,29 +17,30 @@ from rich.progress import Progress
 
 from unpick.data.dataset import DataDamaged
 
-PATIENCE = 1.0  # seconds of work before a progress bar appears
-STALE = 3600.0  # seconds after which nobody is still writing a part
+PROGRESS_DELAY = 1.0  # seconds of work before a progress bar appears
+STALE = 3600.0  # seconds after which an unfinished file counts as abandoned
 
 
 def data_folder() -> Path:
-    """Where downloaded and rendered data live: $UNPICK_DATA, or else the user's cache."""
+    """Folder of downloaded and rendered data: $UNPICK_DATA, or else the user's cache folder."""
     return Path(os.environ.get("UNPICK_DATA") or user_cache_dir("unpick"))
 
 
 def cached_array(
     name: str, shape: tuple[int, ...], blocks: Iterable[UInt8[np.ndarray, "rows ..."]]
 ) -> UInt8[np.ndarray, "n ..."]:
-    """An array of bytes that is computed once and then memory-mapped from disk, read-only.
+    """A uint8 array that is computed once and then memory-mapped from disk, read-only.
 
     Args:
-        name: The file's name in `data_folder()`, without its suffix. It must say all that decides
-            the content, the version of the renderer included: a file that is there is believed.
+        name: The file's name in `data_folder()`, without its suffix. It must contain everything
+            that decides the content, such as the version of the renderer: an existing file of the
+            right shape is used without further checks.
         shape: The shape of the whole array.
         blocks: Consecutive rows of the array; consumed only if there is no file yet.
     """
     path = data_folder() / f"{name}.npy"
     if not path.exists():
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             header = {"descr": "|u1", "fortran_order": False, "shape": shape}
             npy.write_array_header_1_0(file, header)
             rows = 0
@@ -63,14 +64,14 @@ def cached_array(
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that stands under its name only once it is complete.
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that gets its name only once it is complete.
 
-    It is written beside its place and renamed, so a reader never sees half of it, and of two
-    processes that make the same file at once the later one replaces the earlier unnoticed.
+    It is written under a temporary name and then renamed, so a reader never sees half of it. If
+    two processes write the same file at once, the later one replaces the earlier.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f"{path.name}.*.part"):  # by a process that was killed
+    for left in path.parent.glob(f"{path.name}.*.part"):  # left by a process that was killed
         if time.time() - left.stat().st_mtime > STALE:
             left.unlink(missing_ok=True)
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
@@ -87,11 +88,11 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
 def _with_progress(
     title: str, blocks: Iterable[UInt8[np.ndarray, "rows ..."]], total: int
 ) -> Iterator[UInt8[np.ndarray, "rows ..."]]:
-    """The same blocks; what takes longer than a moment shows how far it is, on stderr."""
+    """The same blocks, with a progress bar on stderr if they take longer than a second."""
     began = time.monotonic()
     with Progress(console=Console(stderr=True), auto_refresh=False) as progress:
         task = progress.add_task(title, total=total, visible=False)
         for block in blocks:
             yield block
-            waited = time.monotonic() - began > PATIENCE
+            waited = time.monotonic() - began > PROGRESS_DELAY
             progress.update(task, advance=len(block), visible=waited, refresh=waited)

@@ -13,8 +13,17 @@ import scipy.io
 from jaxtyping import UInt8
 from PIL import Image
 
-from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Dense, Factor
-from unpick.data.files import DataFile, converted, expect, find, indexed, reading, shrunk, sizes_of
+from unpick.data.dataset import ArrayStore, DataDamaged, DataMissing, Dataset, Factor
+from unpick.data.files import (
+    DataFile,
+    convert_once,
+    expect,
+    find_file,
+    grid_sizes,
+    numbered_factor,
+    report_damage,
+    resize,
+)
 
 ARCHIVE = "nips2015-analogy-data.tar.gz"
 LIST = "list.txt"
@@ -25,26 +34,26 @@ HOW = f"run `unpick data get cars3d`, or get {ARCHIVE} from www.scottreed.info"
 class Cars3D:
     """Rendered cars (Reed et al. 2015): 17568 colour images, resized to 64x64 pixels.
 
-    Cars are numbered in the order of the file list.txt; results that number them in the order of
-    a folder's listing have another third factor.
+    Cars are numbered in the order of the file list.txt. Code that numbers them in the order of a
+    folder listing gets a different third factor.
     """
 
     name: ClassVar[str] = "cars3d"
     factors: ClassVar[tuple[Factor, ...]] = (
-        indexed("elevation", 4),
-        indexed("azimuth", 24),
-        indexed("car", 183, categorical=True),
+        numbered_factor("elevation", 4),
+        numbered_factor("azimuth", 24),
+        numbered_factor("car", 183, categorical=True),
     )
     checksum: ClassVar[str] = "md5:4e866a7919c1beedf53964e6f7a23686"  # of the archive
     path: str = ""  # the archive, or the extracted folder data/cars, or a folder with either
 
     def files(self) -> tuple[DataFile, ...]:
-        """The archive, or else list.txt and the files it names, which have no checksums."""
+        """The archive, or else list.txt and the files that it names; these have no checksums."""
         choices = (LIST, f"cars/{LIST}", f"data/cars/{LIST}", ARCHIVE)
-        path = find(self.name, self.path, choices, HOW)
+        path = find_file(self.name, self.path, choices, HOW)
         if path.name != LIST:
             return (DataFile(path, self.checksum),)
-        with reading(path):
+        with report_damage(path):
             listed = path.read_text().split()
         files = tuple(path.parent / f"{name.removesuffix('.mat')}.mat" for name in listed)
         for file in files:
@@ -53,24 +62,26 @@ class Cars3D:
         return tuple(DataFile(file) for file in (path, *files))
 
     def load(self) -> Dataset:
-        """Resize the images, or find them resized."""
+        """Resize the images, or map them if they were resized before."""
         files = self.files()
-        shape = (math.prod(sizes_of(self.factors)), 3, 64, 64)
+        shape = (math.prod(grid_sizes(self.factors)), 3, 64, 64)
         paths = tuple(file.path for file in files)
-        images = converted(self.name, paths, shape, self._sorted(files))
-        return Dataset(self.name, Dense(images), self.factors)
+        images = convert_once(self.name, paths, shape, self._in_grid_order(files))
+        return Dataset(self.name, ArrayStore(images), self.factors)
 
-    def _sorted(self, files: tuple[DataFile, ...]) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:
+    def _in_grid_order(
+        self, files: tuple[DataFile, ...]
+    ) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:
         files[0].verify()
-        elevations, azimuths, number = sizes_of(self.factors)
+        elevations, azimuths, number = grid_sizes(self.factors)
         order: list[str] = []
         cars = {}
-        for path, content in members(files):
+        for path, content in read_members(files):
             if path.name == LIST:
-                with reading(path):
+                with report_damage(path):
                     order = [name.removesuffix(".mat") for name in content.decode().split()]
             else:
-                cars[path.stem] = views(path, content, azimuths, elevations)
+                cars[path.stem] = resized_views(path, content, azimuths, elevations)
         if len(order) != number or set(order) - set(cars):
             raise DataDamaged(
                 f"{files[0].path}: {LIST} names {len(order)} cars, of which "
@@ -81,16 +92,16 @@ class Cars3D:
                 yield np.stack([cars[name][elevation, azimuth] for name in order])
 
 
-def members(files: tuple[DataFile, ...]) -> Iterator[tuple[Path, bytes]]:
-    """Name and content of list.txt and of each car, from the archive or the folder."""
+def read_members(files: tuple[DataFile, ...]) -> Iterator[tuple[Path, bytes]]:
+    """Path and content of list.txt and of each car, from the archive or the folder."""
     if files[0].path.name == LIST:
         for file in files:
-            with reading(file.path):
+            with report_damage(file.path):
                 content = file.path.read_bytes()
             yield file.path, content
         return
     path = files[0].path
-    with reading(path), tarfile.open(path, "r:gz") as archive:
+    with report_damage(path), tarfile.open(path, "r:gz") as archive:
         for member in archive:
             name = Path(member.name)
             if name.parent.name == "cars" and (name.name == LIST or name.suffix == ".mat"):
@@ -99,11 +110,11 @@ def members(files: tuple[DataFile, ...]) -> Iterator[tuple[Path, bytes]]:
                     yield path / name, stream.read()
 
 
-def views(
+def resized_views(
     path: Path, content: bytes, azimuths: int, elevations: int
 ) -> UInt8[np.ndarray, "elevations azimuths 3 64 64"]:
     """All images of one car, resized."""
-    with reading(path):
+    with report_damage(path):
         found = scipy.io.loadmat(io.BytesIO(content))
     if "im" not in found:
         keys = ", ".join(key for key in found if not key.startswith("__"))
@@ -112,5 +123,5 @@ def views(
     expect(path, "the type of 'im'", str(images.dtype), "uint8")
     expect(path, "the shape of 'im'", images.shape, (128, 128, 3, azimuths, elevations))
     flat = images.transpose(4, 3, 0, 1, 2).reshape(-1, 128, 128, 3)
-    small = np.stack([shrunk(Image.fromarray(image)) for image in flat])
+    small = np.stack([resize(Image.fromarray(image)) for image in flat])
     return small.reshape(elevations, azimuths, 3, 64, 64)

@@ -11,10 +11,10 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from unpick.data.cache import data_folder
-from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Dense
-from unpick.data.files import DataFile, converted, expect, reading, shrunk
+from unpick.data.dataset import ArrayStore, DataDamaged, DataMissing, Dataset
+from unpick.data.files import DataFile, convert_once, expect, report_damage, resize
 
-BLOCK = 256  # images resized between two steps of the progress bar
+BLOCK = 256  # images resized per step of the progress bar
 FOLDER = "img_align_celeba"
 
 
@@ -22,9 +22,9 @@ FOLDER = "img_align_celeba"
 class CelebA:
     """Faces of celebrities (Liu et al. 2015): 202599 colour images, resized to 64x64 pixels.
 
-    The images have 178x218 pixels. Without a crop the faces are squeezed; a crop cuts a square
-    out of the middle first. There are no generative factors. The first load resizes all images,
-    which takes some minutes; they then need 2.5 GB on disk.
+    The images have 178x218 pixels. Without a crop, resizing changes their aspect ratio; a crop
+    cuts a square out of the middle first. There are no generative factors. The first load resizes
+    all images. This takes some minutes and 2.5 GB on disk.
     """
 
     name: ClassVar[str] = "celeba"
@@ -37,7 +37,7 @@ class CelebA:
             raise ValueError(f"crop must lie in 0..178 pixels, got {self.crop}")
 
     def folder(self) -> Path:
-        """Where the jpg files lie."""
+        """The folder of the jpg files."""
         place = Path(self.path).expanduser() if self.path else data_folder() / self.name
         for folder in (place / FOLDER, place):
             if (folder / "000001.jpg").is_file():
@@ -59,22 +59,22 @@ class CelebA:
         return tuple(DataFile(folder / name) for name in names)
 
     def load(self) -> Dataset:
-        """Resize the images, or find them resized."""
+        """Resize the images, or map them if they were resized before."""
         files = self.files()
         shape = (len(files), 3, 64, 64)
         paths = tuple(file.path for file in files)
-        images = converted(self.name, paths, shape, self._resized(files), options=self.crop)
-        return Dataset(self.name, Dense(images))
+        images = convert_once(self.name, paths, shape, self._resized(files), options=self.crop)
+        return Dataset(self.name, ArrayStore(images))
 
     def _resized(self, files: tuple[DataFile, ...]) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:
         for start in range(0, len(files), BLOCK):
-            yield np.stack([self._image(file.path) for file in files[start : start + BLOCK]])
+            yield np.stack([self._read_image(file.path) for file in files[start : start + BLOCK]])
 
-    def _image(self, path: Path) -> UInt8[np.ndarray, "3 64 64"]:
-        with reading(path), Image.open(path) as opened:
+    def _read_image(self, path: Path) -> UInt8[np.ndarray, "3 64 64"]:
+        with report_damage(path), Image.open(path) as opened:
             image = opened.convert("RGB")
         expect(path, "its size", image.size, (178, 218))
         if self.crop:
             left, top = (178 - self.crop) // 2, (218 - self.crop) // 2
             image = image.crop((left, top, left + self.crop, top + self.crop))
-        return shrunk(image)
+        return resize(image)

@@ -1,4 +1,4 @@
-"""Large arrays inside npz and hdf5 files, read some rows at a time and never unpickled."""
+"""Read large arrays from npz and hdf5 files, block by block and without unpickling."""
 
 import math
 import struct
@@ -14,51 +14,51 @@ from jaxtyping import Num, UInt8
 from numpy.lib import format as npy
 
 from unpick.data.dataset import DataDamaged
-from unpick.data.files import converted, expect, reading
+from unpick.data.files import convert_once, expect, report_damage
 
-ROWS = 4096  # read at once: 50 MB of 64x64 colour images
+ROWS = 4096  # rows per block: 50 MB of 64x64 colour images
 
 
 class Member(NamedTuple):
-    """An open array of an npz file: its header, and its bytes from the first element on."""
+    """An open array of an npz file: its header, and a stream that starts at its first element."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    offset: int | None  # of the first element in the file; None if it is compressed
+    offset: int | None  # offset of the first element in the file; None if compressed
     stream: IO[bytes]
 
 
 def npz_keys(path: Path) -> tuple[str, ...]:
     """The names of the arrays in an npz file."""
-    with reading(path), zipfile.ZipFile(path) as archive:
+    with report_damage(path), zipfile.ZipFile(path) as archive:
         return tuple(name.removesuffix(".npy") for name in archive.namelist())
 
 
 @contextmanager
 def npz_member(path: Path, key: str) -> Iterator[Member]:
-    """Open one array of an npz file without reading it, and never unpickle anything."""
-    with reading(path):
+    """Open one array of an npz file without reading its data. Never unpickles."""
+    with report_damage(path):
         archive = zipfile.ZipFile(path)
     with archive:
         if f"{key}.npy" not in archive.namelist():
             found = ", ".join(npz_keys(path)) or "none"
             raise DataDamaged(f"{path} has no array {key!r}; it has {found}")
         info = archive.getinfo(f"{key}.npy")
-        with reading(path):
+        with report_damage(path):
             stream = archive.open(info)
         with stream:
-            with reading(path):
+            with report_damage(path):
                 old = npy.read_magic(stream) == (1, 0)
                 header = npy.read_array_header_1_0 if old else npy.read_array_header_2_0
                 shape, fortran, dtype = header(stream)
-                offset = _start(path, info) + stream.tell()
+                offset = _data_offset(path, info) + stream.tell()
             expect(path, f"the element order of {key!r}", "F" if fortran else "C", "C")
             stored = info.compress_type == zipfile.ZIP_STORED
             yield Member(shape, dtype, offset if stored else None, stream)
 
 
-def _start(path: Path, info: zipfile.ZipInfo) -> int:
-    """Where a member's bytes begin: after its local header, whose length the header tells."""
+def _data_offset(path: Path, info: zipfile.ZipInfo) -> int:
+    """Offset of a member's bytes in the zip file: after its local header of variable length."""
     with path.open("rb") as file:
         file.seek(info.header_offset + 26)
         name, extra = struct.unpack("<HH", file.read(4))
@@ -68,7 +68,7 @@ def _start(path: Path, info: zipfile.ZipInfo) -> int:
 def expect_bytes(
     path: Path, key: str, array: Member | h5py.Dataset, shape: tuple[int, ...]
 ) -> None:
-    """Raise unless the array has the type uint8 and that shape."""
+    """Raise unless the array has type uint8 and this shape."""
     expect(path, f"the type of {key!r}", str(array.dtype), "uint8")
     expect(path, f"the shape of {key!r}", array.shape, shape)
 
@@ -76,12 +76,12 @@ def expect_bytes(
 def npz_blocks(
     path: Path, key: str, shape: tuple[int, ...]
 ) -> Iterator[UInt8[np.ndarray, "rows ..."]]:
-    """The uint8 array of that shape in an npz file, some rows at a time."""
+    """Blocks of rows of a uint8 array in an npz file."""
     with npz_member(path, key) as member:
         expect_bytes(path, key, member, shape)
         for start in range(0, shape[0], ROWS):
             block = (min(ROWS, shape[0] - start), *shape[1:])
-            with reading(path):
+            with report_damage(path):
                 pixels = np.frombuffer(member.stream.read(math.prod(block)), np.uint8)
                 pixels = pixels.reshape(block)
             yield pixels
@@ -90,29 +90,29 @@ def npz_blocks(
 def npz_array(
     name: str, path: Path, key: str, shape: tuple[int, ...]
 ) -> UInt8[np.ndarray, "n ..."]:
-    """A large uint8 array of an npz file: mapped where it lies, or unpacked once if compressed."""
+    """A large uint8 array of an npz file: memory-mapped, or unpacked once if compressed."""
     with npz_member(path, key) as member:
         expect_bytes(path, key, member, shape)
         offset = member.offset
     if offset is None:
-        return converted(name, (path,), shape, npz_blocks(path, key, shape))
-    with reading(path):
+        return convert_once(name, (path,), shape, npz_blocks(path, key, shape))
+    with report_damage(path):
         return np.memmap(path, np.uint8, "r", offset, shape)
 
 
 def npz_labels(path: Path, key: str) -> Num[np.ndarray, "..."]:
     """A small array of numbers in an npz file."""
-    with npz_member(path, key) as member, reading(path):
+    with npz_member(path, key) as member, report_damage(path):
         return np.frombuffer(member.stream.read(), member.dtype).reshape(member.shape)
 
 
 @contextmanager
 def h5_dataset(path: Path, key: str) -> Iterator[h5py.Dataset]:
     """Open one array of an hdf5 file."""
-    with reading(path):
+    with report_damage(path):
         file = h5py.File(path, "r")
     with file:
-        with reading(path):
+        with report_damage(path):
             array, keys = file.get(key), ", ".join(file) or "none"
         if not isinstance(array, h5py.Dataset):
             raise DataDamaged(f"{path} has no array {key!r}; it has {keys}")
@@ -122,22 +122,22 @@ def h5_dataset(path: Path, key: str) -> Iterator[h5py.Dataset]:
 def h5_blocks(
     path: Path, key: str, shape: tuple[int, ...]
 ) -> Iterator[UInt8[np.ndarray, "rows ..."]]:
-    """The uint8 array of that shape in an hdf5 file, whole chunks at a time.
+    """Blocks of rows of a uint8 array in an hdf5 file, in multiples of its chunks.
 
-    A compressed chunk is unpacked for every read that touches it, hence whole chunks; that of
-    dSprites covers 23040 images, eight pixels of each.
+    Every read that touches a compressed chunk decompresses all of it. A chunk of dSprites covers
+    23040 images, eight pixels of each.
     """
     with h5_dataset(path, key) as array:
         expect_bytes(path, key, array, shape)
         chunk = array.chunks[0] if array.chunks else 1
         rows = chunk * math.ceil(ROWS / chunk)
         for start in range(0, shape[0], rows):
-            with reading(path):
+            with report_damage(path):
                 block = array[start : start + rows]
             yield block
 
 
 def h5_labels(path: Path, key: str) -> Num[np.ndarray, "..."]:
     """A small array of numbers in an hdf5 file."""
-    with h5_dataset(path, key) as array, reading(path):
+    with h5_dataset(path, key) as array, report_damage(path):
         return array[()]

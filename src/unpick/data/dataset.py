@@ -1,4 +1,4 @@
-"""What a data set is: observations, and the generative factors behind them."""
+"""The `Dataset` class: observations and their generative factors."""
 
 import math
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from torch import Tensor
 
 
 class DataMissing(FileNotFoundError):
-    """A data set needs a file that is not there; the message says which and where to get it."""
+    """A data file is missing. The message names the file and where to get it."""
 
 
 class DataDamaged(ValueError):
-    """A data file is not what it should be; the message says what is wrong in one sentence."""
+    """A data file is damaged or of the wrong format. The message says how in one sentence."""
 
 
 @dataclass(frozen=True)
 class Factor:
     """One generative factor: a name and the values it takes on the grid.
 
-    A continuous factor has no `values`. A categorical one has values without an order
-    (a shape, an identity); methods that move a factor a little leave it alone.
+    A continuous factor has no `values`. The values of a categorical factor have no order
+    (a shape, an identity), so methods that move a factor by small steps skip it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Factor:
 
 @runtime_checkable
 class Store(Protocol):
-    """Where the observations lie, and how any of them are read without a loop over images."""
+    """Storage of the observations. `read` takes many indices at once."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,8 +54,8 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
-    """Observations in one array: float32 as they are, or uint8 pixels, perhaps memory-mapped."""
+class ArrayStore:
+    """Observations in one array: float32 values, or uint8 pixels that may be memory-mapped."""
 
     array: Float[Tensor, "n ..."] | UInt8[np.ndarray, "n ..."]
 
@@ -75,8 +75,8 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
-    """Binary images, eight pixels to the byte: the whole of dSprites fits into 377 MB."""
+class PackedStore:
+    """Binary images at eight pixels per byte. All of dSprites takes 377 MB."""
 
     bits: UInt8[np.ndarray, "n bytes"]
     shape: tuple[int, ...]
@@ -92,17 +92,17 @@ class Packed:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Observations with the factors that made them.
+    """Observations and their generative factors.
 
-    Either the observations are the full grid of the factors, in order, the last factor running
-    fastest, and `values` is None; or each has its own row of `values` (continuous factors, or
-    labels without a grid). Factors may be absent.
+    There are three cases. On a full grid every combination of factor values occurs once, the last
+    factor changes fastest, and `values` is None. Otherwise `values` has one row per observation
+    (continuous factors, or labels without a grid). A data set without known factors has neither.
 
     Args:
         name: As in `load(name)`.
-        store: Where the observations lie.
-        factors: The generative factors, slowest first.
-        values: One row an observation; None for a full grid.
+        store: Storage of the observations.
+        factors: The generative factors. On a grid the first changes slowest.
+        values: Factor values, one row per observation; None for a full grid.
     """
 
     name: str
@@ -146,12 +146,12 @@ class Dataset:
         return self.store.read(flat).reshape(*indices.shape, *self.shape)
 
     def positions(self, indices: Int[Tensor, "n"]) -> Int[Tensor, "n k"]:
-        """Where on the factor grid each observation stands."""
+        """Grid position of each observation: the index of its value, for every factor."""
         self._need_grid("positions")
         return torch.stack(torch.unravel_index(indices, self.sizes), dim=1)
 
     def index_of(self, positions: Int[Tensor, "n k"]) -> Int[Tensor, "n"]:
-        """The index of each grid position: the inverse of `positions`."""
+        """Index of the observation at each grid position. Inverts `positions`."""
         self._need_grid("index_of")
         sizes = torch.tensor(self.sizes)
         if positions.shape[1] != len(sizes) or ((positions < 0) | (positions >= sizes)).any():
@@ -173,12 +173,12 @@ class Dataset:
     def sample(
         self, n: int, generator: torch.Generator, fixed: Mapping[str, int] | None = None
     ) -> Int[Tensor, "n"]:
-        """Indices of n observations drawn uniformly from the grid with replacement.
+        """Indices of n observations, drawn uniformly with replacement.
 
         Args:
-            n: How many.
+            n: Number of observations.
             generator: Source of randomness.
-            fixed: Grid positions of the factors that are held, by name.
+            fixed: Factors that are held fixed: grid position by name. Needs a full grid.
         """
         if not fixed:
             return torch.randint(len(self), (n,), generator=generator)
@@ -199,7 +199,7 @@ class Dataset:
 
 
 class Split(NamedTuple):
-    """Indices of the three parts; reported numbers use `test`."""
+    """Indices of the three parts. Reported numbers use `test`."""
 
     train: Int[Tensor, "a"]
     validation: Int[Tensor, "b"]
@@ -207,7 +207,7 @@ class Split(NamedTuple):
 
 
 def split(dataset: Dataset, seed: int = 0) -> Split:
-    """80 / 10 / 10 by a seeded permutation (Zietlow 2022, section 3.3.1).
+    """Split a data set 80 / 10 / 10 by a seeded permutation (Zietlow 2022, section 3.3.1).
 
     Example:
         >>> from unpick.data import load

@@ -1,4 +1,4 @@
-"""Fetching public data files: resumed where they broke off, in place only when they are right."""
+"""Download public data files: interrupted downloads resume, and checksums are verified."""
 
 import fcntl
 import http.client
@@ -24,27 +24,27 @@ from rich.progress import (
 from unpick.data.cache import data_folder
 from unpick.data.dataset import DataDamaged
 from unpick.data.files import DataFile
-from unpick.data.remote import ELSEWHERE, REMOTE
+from unpick.data.remote import NOT_FETCHABLE, REMOTE
 
 BLOCK = 1 << 18  # bytes
-TIMEOUT = 30.0  # seconds without an answer
-PASSING = (408, 429, 500, 502, 503, 504)  # answers that may be another one the next time
+TIMEOUT = 30.0  # seconds to wait for an answer
+RETRY_STATUS = (408, 429, 500, 502, 503, 504)  # HTTP errors that may be temporary
 
-Show = Callable[[int, int], None]  # bytes there, bytes in all (0 if unknown)
+OnProgress = Callable[[int, int], None]  # bytes so far, bytes in all (0 if unknown)
 
 
-class Broken(Exception):
-    """A connection that failed or ended early, and may work the next time."""
+class ConnectionLost(Exception):
+    """A connection failed or ended early; trying again may help."""
 
 
 def get(name: str) -> tuple[Path, ...]:
-    """Fetch the files of a data set into their folder in `data_folder()`.
+    """Download the files of a data set into its folder in `data_folder()`.
 
     Args:
         name: One of `REMOTE`.
     """
     if name not in REMOTE:
-        why = ELSEWHERE.get(name, f"allowed are {', '.join(REMOTE)}")
+        why = NOT_FETCHABLE.get(name, f"allowed are {', '.join(REMOTE)}")
         raise ValueError(f"{name!r} cannot be fetched: {why}")
     paths = []
     for remote in REMOTE[name]:
@@ -56,19 +56,19 @@ def get(name: str) -> tuple[Path, ...]:
 def fetch(
     url: str, path: Path, checksum: str = "", size: int = 0, tries: int = 4, wait: float = 1.0
 ) -> None:
-    """Fetch a file; one that is there already is verified and left alone.
+    """Download a file; an existing one is only verified.
 
-    It grows under another name (.part) and is renamed once its size and checksum are right. What
-    a broken connection leaves there is gone on from, now or by the next call; what is complete
-    but wrong is deleted.
+    The download is written to PATH.part, which is renamed once its size and checksum are right.
+    An interrupted download resumes, in this call or the next. A complete but wrong file is
+    deleted.
 
     Args:
         url: Its address.
-        path: Where it goes.
+        path: The file to write.
         checksum: Such as "sha256:0a0f..."; empty where none is known.
         size: In bytes; 0 where it is not known.
-        tries: How often in a row a connection may fail without the file growing.
-        wait: Seconds before the second try, doubled with each further one.
+        tries: Number of failures in a row, without progress, after which to give up.
+        wait: Seconds before the second try; doubled with each further one.
     """
     if path.exists():
         try:
@@ -77,9 +77,9 @@ def fetch(
             raise DataDamaged(f"{error}; delete it to fetch it again") from None
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    with locked(part) as file, progress(path.name) as show:
+    with open_locked(part) as file, progress(path.name) as on_progress:
         try:
-            complete(url, file, size, tries, wait, show)
+            download(url, file, size, tries, wait, on_progress)
             file.flush()
             os.fsync(file.fileno())
             verify(url, DataFile(part, checksum), size)
@@ -101,8 +101,8 @@ def verify(url: str, part: DataFile, size: int) -> None:
 
 
 @contextmanager
-def locked(part: Path) -> Iterator[BufferedWriter]:
-    """The growing file, open to append; a second process that wants it is turned away."""
+def open_locked(part: Path) -> Iterator[BufferedWriter]:
+    """Open the .part file for appending, locked; raises if another process has it."""
     with part.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,18 +114,18 @@ def locked(part: Path) -> Iterator[BufferedWriter]:
         yield file
 
 
-def complete(
-    url: str, file: BufferedWriter, size: int, tries: int, wait: float, show: Show
+def download(
+    url: str, file: BufferedWriter, size: int, tries: int, wait: float, on_progress: OnProgress
 ) -> None:
-    """Go on until the file is complete, through as many broken connections as it takes.
+    """Download until the file is complete, over several connections if they break.
 
-    Only tries in a row that do not get further count: a large file over a bad line gets there.
+    Only failures in a row without progress count, so a large file arrives over a bad connection.
     """
     furthest = failures = 0
     while True:
         try:
-            return proceed(url, file, size, show)
-        except Broken as error:
+            return append_rest(url, file, size, on_progress)
+        except ConnectionLost as error:
             have = file.seek(0, os.SEEK_END)
             failures = 1 if have > furthest else failures + 1
             furthest = max(have, furthest)
@@ -137,35 +137,35 @@ def complete(
         time.sleep(wait * 2 ** (failures - 1))
 
 
-def proceed(url: str, file: BufferedWriter, size: int, show: Show) -> None:
-    """Over one connection, append what is missing; start afresh if the server cannot go on."""
+def append_rest(url: str, file: BufferedWriter, size: int, on_progress: OnProgress) -> None:
+    """Append the missing bytes over one connection; start again if the server cannot resume."""
     have = file.seek(0, os.SEEK_END)
     if size and have == size:
         return
     response = request(url, have)
     with response:
-        if response.status == 416:  # there is nothing after what we have: it is all, or too much
-            if have == total_of(response):
+        if response.status == 416:  # there are no more bytes: ours is complete or too long
+            if have == total_size(response):
                 return
             file.truncate(0)
-            raise Broken(f"the file there is not {have} bytes long")
+            raise ConnectionLost(f"the file there is not {have} bytes long")
         if have and response.status != 206:
             file.truncate(0)
             have = 0
         elif have and not (response.headers["Content-Range"] or "").startswith(f"bytes {have}-"):
             file.truncate(0)
-            raise Broken(f"the server does not go on from byte {have}")
+            raise ConnectionLost(f"the server does not go on from byte {have}")
         length = response.headers["Content-Length"]
         total = have + int(length) if length else size
         if size and total != size:
             raise DataDamaged(f"{url} is not the published file: it has {total} bytes, not {size}")
-        show(have, total)
-        while block := received(response):
+        on_progress(have, total)
+        while block := read_block(response):
             file.write(block)
             have += len(block)
-            show(have, total)
+            on_progress(have, total)
     if have < total:
-        raise Broken(f"the connection ended at byte {have} of {total}")
+        raise ConnectionLost(f"the connection ended at byte {have} of {total}")
 
 
 def request(url: str, have: int) -> http.client.HTTPResponse | urllib.error.HTTPError:
@@ -180,29 +180,29 @@ def request(url: str, have: int) -> http.client.HTTPResponse | urllib.error.HTTP
             return answer
         with answer:
             what = f"the server answers {answer.code} {answer.reason}"
-        if answer.code in PASSING:
-            raise Broken(what) from None
+        if answer.code in RETRY_STATUS:
+            raise ConnectionLost(what) from None
         raise ConnectionError(f"{url}: {what}") from None
     except (OSError, http.client.HTTPException) as error:
-        raise Broken(str(error)) from error
+        raise ConnectionLost(str(error)) from error
 
 
-def received(response: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
-    """The next block; apart from `proceed` so that a full disk is not taken for a bad line."""
+def read_block(response: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
+    """Read the next block; separate from writing, so that a full disk is no `ConnectionLost`."""
     try:
         return response.read(BLOCK)
     except (OSError, http.client.HTTPException) as error:
-        raise Broken(str(error)) from error
+        raise ConnectionLost(str(error)) from error
 
 
-def total_of(response: http.client.HTTPResponse | urllib.error.HTTPError) -> int:
-    """The size of the whole file according to `Content-Range: bytes */123`; -1 if not told."""
+def total_size(response: http.client.HTTPResponse | urllib.error.HTTPError) -> int:
+    """Size of the whole file from the header `Content-Range: bytes */123`; -1 if it has none."""
     total = (response.headers["Content-Range"] or "").rpartition("/")[2]
     return int(total) if total.isdecimal() else -1
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Show]:
+def progress(title: str) -> Iterator[OnProgress]:
     """A bar on stderr with the speed and the time left."""
     columns = (
         TextColumn("{task.description}"),
@@ -214,9 +214,9 @@ def progress(title: str) -> Iterator[Show]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=None)
 
-        def show(have: int, total: int) -> None:
+        def on_progress(have: int, total: int) -> None:
             jump = not 0 <= have - bar.tasks[task].completed <= BLOCK
-            move = bar.reset if jump else bar.update  # what was there before is no speed
+            move = bar.reset if jump else bar.update  # bytes of earlier calls are no speed
             move(task, completed=have, total=total or None)
 
-        yield show
+        yield on_progress

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from unpick.data.containers import h5_blocks, h5_labels, npz_blocks, npz_labels
-from unpick.data.dataset import DataDamaged, Dataset, Factor, Packed
-from unpick.data.files import DataFile, converted, expect_grid, find, sizes_of
+from unpick.data.dataset import DataDamaged, Dataset, Factor, PackedStore
+from unpick.data.files import DataFile, convert_once, expect_grid, find_file, grid_sizes
 from unpick.data.sprites import FACTORS
 
 STEM = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
@@ -21,9 +21,9 @@ HOW = "run `unpick data get dsprites`, or get it from github.com/google-deepmind
 class DSprites:
     """Squares, ellipses and hearts (Matthey et al. 2017): 737280 binary images of 64x64 pixels.
 
-    The colour, which has one value, is dropped. The first and the last orientation are the same
-    angle. The pickled metadata of the npz file is never read. The first load packs the images,
-    eight pixels to the byte.
+    The constant colour is dropped. The first and the last orientation are the same angle. The
+    pickled metadata of the npz file is never read. The first load packs the images, eight pixels
+    per byte.
     """
 
     name: ClassVar[str] = "dsprites"
@@ -37,19 +37,19 @@ class DSprites:
     def files(self) -> tuple[DataFile, ...]:
         """The npz file, or else the hdf5 file."""
         choices = (f"{STEM}.npz", f"{STEM}.hdf5")
-        path = find(self.name, self.path, choices, HOW)
+        path = find_file(self.name, self.path, choices, HOW)
         return (DataFile(path, self.checksums.get(path.suffix, "")),)
 
     def load(self) -> Dataset:
-        """Pack the images, or find them packed."""
+        """Pack the images, or map them if they were packed before."""
         (file,) = self.files()
-        shape = (math.prod(sizes_of(self.factors)), 64 * 64 // 8)
-        bits = converted(self.name, (file.path,), shape, self._packed(file))
-        return Dataset(self.name, Packed(bits, (1, 64, 64)), self.factors)
+        shape = (math.prod(grid_sizes(self.factors)), 64 * 64 // 8)
+        bits = convert_once(self.name, (file.path,), shape, self._packed(file))
+        return Dataset(self.name, PackedStore(bits, (1, 64, 64)), self.factors)
 
     def _packed(self, file: DataFile) -> Iterator[UInt8[np.ndarray, "rows bytes"]]:
         file.verify()
-        path, sizes = file.path, (1, *sizes_of(self.factors))
+        path, sizes = file.path, (1, *grid_sizes(self.factors))
         npz = path.suffix == ".npz"
         labels, blocks = (npz_labels, npz_blocks) if npz else (h5_labels, h5_blocks)
         for key in ("latents_classes", "latents_values"):

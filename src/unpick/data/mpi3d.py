@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from unpick.data.containers import npz_array
-from unpick.data.dataset import Dataset, Dense, Factor
-from unpick.data.files import DataFile, find, indexed, sizes_of
+from unpick.data.dataset import ArrayStore, Dataset, Factor
+from unpick.data.files import DataFile, find_file, grid_sizes, numbered_factor
 from unpick.names import check_choices
 
 Variant = Literal["toy", "realistic", "real", "complex"]
@@ -14,16 +14,16 @@ Variant = Literal["toy", "realistic", "real", "complex"]
 SOURCE = "get it from github.com/rr-learning/disentanglement_dataset"
 
 
-def arm(colours: int, shapes: int) -> tuple[Factor, ...]:
-    """The factors of a robot arm that holds one of so many objects, numbered as in the file."""
+def arm_factors(colours: int, shapes: int) -> tuple[Factor, ...]:
+    """Factors of MPI3D in the order of the file, for so many colours and shapes of the object."""
     return (
-        indexed("object colour", colours, categorical=True),
-        indexed("object shape", shapes, categorical=True),
-        indexed("object size", 2),
-        indexed("camera height", 3),
-        indexed("background colour", 3, categorical=True),
-        indexed("horizontal axis", 40),
-        indexed("vertical axis", 40),
+        numbered_factor("object colour", colours, categorical=True),
+        numbered_factor("object shape", shapes, categorical=True),
+        numbered_factor("object size", 2),
+        numbered_factor("camera height", 3),
+        numbered_factor("background colour", 3, categorical=True),
+        numbered_factor("horizontal axis", 40),
+        numbered_factor("vertical axis", 40),
     )
 
 
@@ -31,20 +31,20 @@ def arm(colours: int, shapes: int) -> tuple[Factor, ...]:
 class MPI3D:
     """A robot arm that holds an object (Gondal et al. 2019), 64x64 colour images.
 
-    The first three variants have 1036800 images of the same scene: drawn simply, drawn
+    The first three variants have 1036800 images of the same scene: rendered simply, rendered
     realistically, photographed. `complex` has 460800 photographs of four everyday objects in
-    four colours. The files hold no labels; the order is documented by their authors.
+    four colours. The files have no labels; their authors document the order.
 
-    The images are mapped where they lie in the npz file, 12.7 GB, if it is not compressed, and
-    unpacked once if it is. `load` does not verify the checksum of a file that large.
+    The images of an uncompressed npz file (12.7 GB) are memory-mapped in place; those of a
+    compressed one are unpacked once. `load` does not verify the checksum, since the file is large.
     """
 
     name: ClassVar[str] = "mpi3d"
     factors: ClassVar[dict[Variant, tuple[Factor, ...]]] = {
-        "toy": arm(6, 6),
-        "realistic": arm(6, 6),
-        "real": arm(6, 6),
-        "complex": arm(4, 4),
+        "toy": arm_factors(6, 6),
+        "realistic": arm_factors(6, 6),
+        "real": arm_factors(6, 6),
+        "complex": arm_factors(4, 4),
     }
     checksums: ClassVar[dict[Variant, str]] = {
         "toy": "md5:55889cb7c7dfc655d6e0277beee88868",
@@ -67,13 +67,13 @@ class MPI3D:
             choices = ("real3d_complicated_shapes_ordered.npz",)
         else:
             how = f"run `unpick data get mpi3d-{self.variant}`, or {SOURCE}"
-        path = find(self.name, self.path, choices, how)
+        path = find_file(self.name, self.path, choices, how)
         return (DataFile(path, self.checksums.get(self.variant, "")),)
 
     def load(self) -> Dataset:
-        """Map the images, or unpack them."""
+        """Memory-map the images, or unpack them."""
         (file,) = self.files()
         factors = self.factors[self.variant]
-        shape = (math.prod(sizes_of(factors)), 64, 64, 3)
+        shape = (math.prod(grid_sizes(factors)), 64, 64, 3)
         images = npz_array(self.name, file.path, "images", shape)
-        return Dataset(self.name, Dense(images.transpose(0, 3, 1, 2)), factors)
+        return Dataset(self.name, ArrayStore(images.transpose(0, 3, 1, 2)), factors)

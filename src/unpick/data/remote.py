@@ -1,4 +1,4 @@
-"""Where the public data files lie: addresses, checksums and sizes."""
+"""Addresses, checksums and sizes of the public data files."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ class RemoteFile:
     """A public file.
 
     Args:
-        folder: The folder it belongs to: the name of its data set.
-        name: What the file is called here.
-        url: Where it lies.
+        folder: Folder to put it in: the name of its data set.
+        name: Name of the file in that folder.
+        url: Its address.
         checksum: Such as "md5:7da3..."; empty where none is known.
         size: In bytes; 0 where it is not known.
     """
@@ -39,9 +39,9 @@ def _group(folder: str, base: str, *rows: tuple[str, str, int]) -> tuple[RemoteF
     )
 
 
-# What `unpick data get NAME` fetches. The known checksums of MPI3D are those of files on a server
-# that is gone; whether its successor's are the same, nobody has published, and 12.7 GB are too
-# much to throw away over that. So its files are only measured, and `check` tells.
+# Files that `unpick data get NAME` fetches. MPI3D has no checksum here: the published ones are of
+# files on a server that no longer exists, and it is not known whether the files on its successor
+# are the same. `get` must not delete 12.7 GB for that reason; `unpick data check` compares them.
 REMOTE: dict[str, tuple[RemoteFile, ...]] = {
     "dsprites": (
         RemoteFile("dsprites", f"{STEM}.npz", f"{DSPRITES}.npz", DSprites.checksums[".npz"]),
@@ -145,8 +145,8 @@ REMOTE: dict[str, tuple[RemoteFile, ...]] = {
     "cars3d": (RemoteFile("cars3d", ARCHIVE, CARS3D, Cars3D.checksum),),
 }
 
-# What has no address to rely on.
-ELSEWHERE = {
+# Data sets without a stable address, with the reason or the source.
+NOT_FETCHABLE = {
     "mpi3d": "name the variant: mpi3d-toy or mpi3d-realistic, 12.7 GB each",
     "mpi3d-real": "get it from github.com/rr-learning/disentanglement_dataset",
     "mpi3d-complex": "get it from github.com/rr-learning/disentanglement_dataset",

@@ -1,4 +1,4 @@
-"""A solid in a coloured room: a look-alike of 3D Shapes, ray-cast here."""
+"""An object in a coloured room: a rendered look-alike of 3D Shapes."""
 
 import colorsys
 import math
@@ -24,9 +24,9 @@ FACTORS = (
     Factor("shape", (0.0, 1.0, 2.0, 3.0), categorical=True),  # cube, cylinder, sphere, capsule
     Factor("orientation", tuple(np.linspace(-30, 30, 15).tolist())),
 )
-VIEWS = tuple(factor.size for factor in FACTORS[3:])  # all that is not colour
+VIEWS = tuple(factor.size for factor in FACTORS[3:])  # sizes of the factors that are no colour
 
-# What the light of a pixel comes from: three surfaces to be coloured, and two fixed colours.
+# A pixel is a mixture of layers: three surfaces whose colour is a factor, and two fixed colours.
 LAYERS = ("floor", "wall", "object", "sky", "white")
 FIXED = torch.tensor([[0.40, 0.80, 0.95], [1.0, 1.0, 1.0]])
 
@@ -47,8 +47,8 @@ Interval: TypeAlias = tuple[Float[Tensor, "n p 1"], Float[Tensor, "n p 1"]]  # e
 class Shapes3D:
     """Rooms on the grid of 3D Shapes (Burgess and Kim 2018): 480000 images in RGB.
 
-    Orientation is the azimuth of the camera, which walks around the object; the lamp stays with
-    the room. Only the 480 views are rendered: colours are linear, so they are mixed at reading.
+    Orientation is the azimuth of the camera; the lamp is fixed in the room. Only 480 views are
+    rendered. A pixel is linear in the colours, so `read` mixes the colours into a view.
     """
 
     name: ClassVar[str] = "shapes3d"
@@ -59,21 +59,21 @@ class Shapes3D:
             raise ValueError(f"size must be at least 8, got {self.size}")
 
     def load(self) -> Dataset:
-        """Render the views, or find them rendered."""
+        """Render the views, or read them if they were rendered before."""
         shape = (math.prod(VIEWS), len(LAYERS), self.size, self.size)
         views = cached_array(f"shapes3d-{self.size}-v1", shape, self._blocks())
-        return Dataset(self.name, Coloured(torch.from_numpy(np.array(views))), FACTORS)
+        return Dataset(self.name, ColouredStore(torch.from_numpy(np.array(views))), FACTORS)
 
     def _blocks(self) -> Iterator[UInt8[np.ndarray, "rows layers h w"]]:
         every = torch.cartesian_prod(*(torch.arange(size) for size in VIEWS))
         for views in every.split(VIEWS[2]):
-            # Cut off, not rounded: the layers of a pixel must not come to sum to more than one.
+            # Truncated, not rounded: the layers of a pixel must sum to at most one.
             yield render(views, self.size).mul(255).byte().numpy()
 
 
 @dataclass(frozen=True, eq=False)
-class Coloured:
-    """Images made when read: what each pixel takes of every layer, times the layers' colours."""
+class ColouredStore:
+    """Images composed when read: the share of every layer in a pixel, times the layer's colour."""
 
     views: UInt8[Tensor, "views layers h w"]
 
@@ -98,9 +98,9 @@ class Coloured:
 
 
 def render(views: Int[Tensor, "n 3"], size: int = 64) -> Float[Tensor, "n layers {size} {size}"]:
-    """What each pixel takes of every layer, at these grid positions of scale, shape, orientation.
+    """Share of every layer in each pixel, at these grid positions of scale, shape, orientation.
 
-    The layers of a pixel sum to at most one, so that no colour leaves [0, 1].
+    The shares of a pixel sum to at most one, so colours stay in [0, 1].
     """
     fine = size * SAMPLES
     image = torch.empty(len(views), len(LAYERS), fine, fine)
@@ -119,7 +119,7 @@ def render(views: Int[Tensor, "n 3"], size: int = 64) -> Float[Tensor, "n layers
 def camera(
     degrees: Float[Tensor, "n 1 1"], pixels: int
 ) -> tuple[Float[Tensor, "n 1 3"], Float[Tensor, "n p 3"]]:
-    """Where the camera stands and the unit directions of its rays, rows from the top."""
+    """Position of the camera and unit directions of its rays, rows from the top."""
     sin, cos = torch.deg2rad(degrees).sin(), torch.deg2rad(degrees).cos()
     right = torch.cat([cos, sin, 0 * sin], dim=2)
     origin = DISTANCE * torch.cat([sin, -cos, 0 * sin], dim=2) + HEIGHT * UP
@@ -130,15 +130,15 @@ def camera(
     return origin, normalize(rays, dim=2)
 
 
-# The solids, at scale 1 and standing on the floor. A ray is inside a convex body for an interval
-# of its length, and inside an intersection of bodies where it is inside all of them.
+# The solids, at scale 1 and standing on the floor. A ray is inside a convex body on an interval of
+# its length. For an intersection of bodies it is the intersection of their intervals.
 
 
 def cube(origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"]) -> Hit:
     """An upright cube."""
     half = 0.8
     start = origin - half * UP
-    distance = entry(slab_interval(start, rays, half))
+    distance = entry_distance(slab_interval(start, rays, half))
     place = start + distance * rays
     return distance, one_hot(place.abs().argmax(2), 3) * place.sign()
 
@@ -149,7 +149,7 @@ def cylinder(origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"]) -> Hi
     start = origin - half * UP
     tube = ball_interval(start[..., :2], rays[..., :2], radius)
     layer = slab_interval(start[..., 2:], rays[..., 2:], half)
-    distance = entry(both(tube, layer))
+    distance = entry_distance(intersect(tube, layer))
     place = start + distance * rays
     return distance, torch.where(layer[0] > tube[0], UP, place * (1 - UP) / radius)
 
@@ -157,7 +157,7 @@ def cylinder(origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"]) -> Hi
 def sphere(origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"]) -> Hit:
     """A ball of radius 1."""
     start = origin - UP
-    distance = entry(ball_interval(start, rays, 1.0))
+    distance = entry_distance(ball_interval(start, rays, 1.0))
     return distance, start + distance * rays
 
 
@@ -166,9 +166,11 @@ def capsule(origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"]) -> Hit
     half, radius = 0.55, 0.65
     start = origin - (half + radius) * UP
     tube = ball_interval(start[..., :2], rays[..., :2], radius)
-    distance = entry(both(tube, slab_interval(start[..., 2:], rays[..., 2:], half)))
+    distance = entry_distance(intersect(tube, slab_interval(start[..., 2:], rays[..., 2:], half)))
     for end in (-half * UP, half * UP):
-        distance = torch.minimum(distance, entry(ball_interval(start - end, rays, radius)))
+        distance = torch.minimum(
+            distance, entry_distance(ball_interval(start - end, rays, radius))
+        )
     place = start + distance * rays
     return distance, (place - (place * UP).clamp(-half, half)) / radius
 
@@ -176,36 +178,36 @@ def capsule(origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"]) -> Hit
 def ball_interval(
     start: Float[Tensor, "n 1 d"], rays: Float[Tensor, "n p d"], radius: float
 ) -> Interval:
-    """Where a ray is in the ball around 0 or, in two coordinates, in an endless upright tube."""
+    """Interval of a ray in the ball around 0 or, in two coordinates, in an upright tube."""
     a = (rays**2).sum(2, keepdim=True)
     b = (rays * start).sum(2, keepdim=True)
     c = (start**2).sum(2, keepdim=True) - radius**2
-    root = (b**2 - a * c).sqrt()  # nan for a miss: then no comparison holds
+    root = (b**2 - a * c).sqrt()  # nan for a miss, so comparisons with it are False
     return (-b - root) / a, (-b + root) / a
 
 
 def slab_interval(
     start: Float[Tensor, "n 1 d"], rays: Float[Tensor, "n p d"], half: float
 ) -> Interval:
-    """Where a ray is within `half` of 0 in every coordinate: a cube, a layer."""
+    """Interval of a ray where every coordinate is within `half` of 0: a cube, or a layer."""
     a, b = (-half - start) / rays, (half - start) / rays
     return torch.minimum(a, b).amax(2, keepdim=True), torch.maximum(a, b).amin(2, keepdim=True)
 
 
-def both(one: Interval, other: Interval) -> Interval:
-    """Where a ray is in two bodies at once."""
+def intersect(one: Interval, other: Interval) -> Interval:
+    """Intersection of two intervals of a ray."""
     return torch.maximum(one[0], other[0]), torch.minimum(one[1], other[1])
 
 
-def entry(interval: Interval) -> Float[Tensor, "n p 1"]:
-    """The distance at which a ray enters, infinite if it never does."""
+def entry_distance(interval: Interval) -> Float[Tensor, "n p 1"]:
+    """Distance at which a ray enters the body; infinite for a miss."""
     return torch.where(interval[0] < interval[1], interval[0], torch.inf)
 
 
 def object_light(
     normal: Float[Tensor, "n p 3"], rays: Float[Tensor, "n p 3"]
 ) -> Float[Tensor, "n p layers"]:
-    """Light off the object: from the sky, from the lamp, and the lamp's faint reflection."""
+    """Layers of the object: light from the sky and the lamp, and a white specular highlight."""
     lamp = (normal * LAMP).sum(2, keepdim=True).clamp(min=0)
     gloss = (normal * normalize(LAMP - rays, dim=2)).sum(2, keepdim=True).clamp(min=0)
     white = 0.3 * gloss**30
@@ -217,10 +219,10 @@ def object_light(
 def room_light(
     origin: Float[Tensor, "n 1 3"], rays: Float[Tensor, "n p 3"], scale: Float[Tensor, "n 1 1"]
 ) -> Float[Tensor, "n p layers"]:
-    """Light off the floor, with the object's soft shadow on it, off the walls, and from the sky.
+    """Layers of the floor with the object's soft shadow, of the walls and of the sky.
 
-    For the shadow the object is a ball: what it hides of the sky above a point of the floor,
-    and how nearly the line from there to the lamp passes through it.
+    The shadow treats the object as a ball. It depends on the part of the sky that the ball hides
+    from a point of the floor, and on how close the line from that point to the lamp passes by.
     """
     walls = (ROOM * rays[..., :2].sign() - origin[..., :2]) / rays[..., :2]
     to_wall, side = walls.min(2, keepdim=True)

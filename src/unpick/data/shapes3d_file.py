@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from unpick.data.containers import h5_blocks, h5_labels
-from unpick.data.dataset import Dataset, Dense, Factor
-from unpick.data.files import DataFile, converted, expect_grid, find, sizes_of
+from unpick.data.dataset import ArrayStore, Dataset, Factor
+from unpick.data.files import DataFile, convert_once, expect_grid, find_file, grid_sizes
 from unpick.data.shapes3d import FACTORS
 
 HOW = "run `unpick data get shapes3d-file`, or get it from github.com/google-deepmind/3d-shapes"
@@ -20,10 +20,9 @@ HOW = "run `unpick data get shapes3d-file`, or get it from github.com/google-dee
 class Shapes3DFile:
     """An object in a room (Burgess and Kim 2018): 480000 colour images of 64x64 pixels.
 
-    The original; `shapes3d` is its rendered look-alike on the same grid.
-
-    The chunks of the file make random access slow, so the first load unpacks the images (5.9 GB
-    on disk, memory-mapped). The labels are used to check the order.
+    This is the published file; `shapes3d` is our rendered look-alike on the same grid. The chunks
+    of the file make random access slow, so the first load unpacks the images (5.9 GB on disk,
+    memory-mapped). The labels are read only to check the order.
     """
 
     name: ClassVar[str] = "shapes3d-file"
@@ -35,18 +34,18 @@ class Shapes3DFile:
 
     def files(self) -> tuple[DataFile, ...]:
         """The hdf5 file."""
-        return (DataFile(find(self.name, self.path, ("3dshapes.h5",), HOW), self.checksum),)
+        return (DataFile(find_file(self.name, self.path, ("3dshapes.h5",), HOW), self.checksum),)
 
     def load(self) -> Dataset:
-        """Unpack the images, or find them unpacked."""
+        """Unpack the images, or map them if they were unpacked before."""
         (file,) = self.files()
-        shape = (math.prod(sizes_of(self.factors)), 3, 64, 64)
-        images = converted(self.name, (file.path,), shape, self._unpacked(file))
-        return Dataset(self.name, Dense(images), self.factors)
+        shape = (math.prod(grid_sizes(self.factors)), 3, 64, 64)
+        images = convert_once(self.name, (file.path,), shape, self._unpacked(file))
+        return Dataset(self.name, ArrayStore(images), self.factors)
 
     def _unpacked(self, file: DataFile) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:
         file.verify()
-        sizes = sizes_of(self.factors)
+        sizes = grid_sizes(self.factors)
         expect_grid(file.path, h5_labels(file.path, "labels"), sizes)
         for images in h5_blocks(file.path, "images", (math.prod(sizes), 64, 64, 3)):
             yield images.transpose(0, 3, 1, 2)

@@ -11,8 +11,17 @@ import numpy as np
 from jaxtyping import Int, UInt8
 from PIL import Image
 
-from unpick.data.dataset import DataDamaged, Dataset, Dense, Factor
-from unpick.data.files import DataFile, converted, expect, find, indexed, reading, shrunk, sizes_of
+from unpick.data.dataset import ArrayStore, DataDamaged, Dataset, Factor
+from unpick.data.files import (
+    DataFile,
+    convert_once,
+    expect,
+    find_file,
+    grid_sizes,
+    numbered_factor,
+    report_damage,
+    resize,
+)
 
 HALVES = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
 MATRICES = ("dat", "cat", "info")
@@ -26,19 +35,19 @@ HOW = "run `unpick data get smallnorb`, or get it from cs.nyu.edu/~ylclab/data/n
 class SmallNORB:
     """Photographs of toys (LeCun et al. 2004): 48600 grey images, resized to 64x64 pixels.
 
-    Three choices, since published results differ in them: the halves for training and testing,
-    which hold five instances of each category each, are merged, so that the instance is a factor
-    of ten values; of each stereo pair the first image is taken; and the images, which lie in
-    random order, are sorted into the grid of the factors.
+    Published results differ in three choices. Here, the training and test halves, which have five
+    instances of each category each, are merged, so the instance is a factor with ten values. Of
+    each stereo pair the first image is used. The images, which are stored in random order, are
+    sorted into the grid of the factors.
     """
 
     name: ClassVar[str] = "smallnorb"
     factors: ClassVar[tuple[Factor, ...]] = (
-        indexed("category", 5, categorical=True),  # animal, human, plane, truck, car
-        indexed("instance", 10, categorical=True),
+        numbered_factor("category", 5, categorical=True),  # animal, human, plane, truck, car
+        numbered_factor("instance", 10, categorical=True),
         Factor("elevation", tuple(30.0 + 5 * k for k in range(9))),  # degrees
         Factor("azimuth", tuple(20.0 * k for k in range(18))),  # degrees
-        indexed("lighting", 6, categorical=True),
+        numbered_factor("lighting", 6, categorical=True),
     )
     checksums: ClassVar[tuple[str, ...]] = (  # unpacked: dat, cat, info of each half
         "md5:8138a0902307b32dfa0025a36dfa45ec",
@@ -54,55 +63,57 @@ class SmallNORB:
         """The six files, gzipped or not."""
         names = [f"{half}-{matrix}.mat" for half in HALVES for matrix in MATRICES]
         return tuple(
-            DataFile(find(self.name, self.path, (name, f"{name}.gz"), HOW), checksum, True)
+            DataFile(find_file(self.name, self.path, (name, f"{name}.gz"), HOW), checksum, True)
             for name, checksum in zip(names, self.checksums, strict=True)
         )
 
     def load(self) -> Dataset:
-        """Sort and resize the images, or find that done."""
+        """Sort and resize the images, or map them if that was done before."""
         files = self.files()
-        shape = (math.prod(sizes_of(self.factors)), 1, 64, 64)
+        shape = (math.prod(grid_sizes(self.factors)), 1, 64, 64)
         paths = tuple(file.path for file in files)
-        images = converted(self.name, paths, shape, self._sorted(files))
-        return Dataset(self.name, Dense(images), self.factors)
+        images = convert_once(self.name, paths, shape, self._in_grid_order(files))
+        return Dataset(self.name, ArrayStore(images), self.factors)
 
-    def _sorted(self, files: tuple[DataFile, ...]) -> Iterator[UInt8[np.ndarray, "rows 1 64 64"]]:
+    def _in_grid_order(
+        self, files: tuple[DataFile, ...]
+    ) -> Iterator[UInt8[np.ndarray, "rows 1 64 64"]]:
         for file in files:
             file.verify()
-        half = math.prod(sizes_of(self.factors)) // 2
-        places = np.concatenate([self._places(files[k + 1], files[k + 2], half) for k in (0, 3)])
+        half = math.prod(grid_sizes(self.factors)) // 2
+        places = np.concatenate(
+            [self._grid_indices(files[k + 1], files[k + 2], half) for k in (0, 3)]
+        )
         order = places.argsort()
         if not np.array_equal(places[order], np.arange(len(places))):
             raise DataDamaged(
                 f"{files[2].path} and {files[5].path.name}: together their labels "
                 "do not take every value of the grid once"
             )
-        images = np.concatenate([first_images(files[k], half) for k in (0, 3)])
+        images = np.concatenate([read_first_images(files[k], half) for k in (0, 3)])
         for rows in np.split(order, range(BLOCK, len(order), BLOCK)):
-            yield np.stack([shrunk(Image.fromarray(images[row])) for row in rows])
+            yield np.stack([resize(Image.fromarray(images[row])) for row in rows])
 
-    def _places(self, cat: DataFile, info: DataFile, count: int) -> Int[np.ndarray, "n"]:
-        """Where on the grid each image of one half belongs."""
-        labels = np.column_stack([integers(cat, (count,)), integers(info, (count, 4))])
-        labels[:, 3] //= (
-            2  # the azimuth is stored in steps of ten degrees, and every second occurs
-        )
-        sizes = sizes_of(self.factors)
+    def _grid_indices(self, cat: DataFile, info: DataFile, count: int) -> Int[np.ndarray, "n"]:
+        """Grid index of each image of one half."""
+        labels = np.column_stack([read_integers(cat, (count,)), read_integers(info, (count, 4))])
+        labels[:, 3] //= 2  # the azimuth is stored in units of ten degrees; all are even
+        sizes = grid_sizes(self.factors)
         if labels.min() < 0 or (labels >= sizes).any():
             raise DataDamaged(f"{info.path} or {cat.path.name}: a label is outside {sizes}")
         return np.ravel_multi_index(tuple(labels.T), sizes)
 
 
 @contextmanager
-def matrix(file: DataFile, magic: int, shape: tuple[int, ...]) -> Iterator[BufferedIOBase]:
-    """Open a binary matrix at its first element; its header must be the expected one.
+def open_matrix(file: DataFile, magic: int, shape: tuple[int, ...]) -> Iterator[BufferedIOBase]:
+    """Open a binary matrix at its first element; raises unless its header is as expected.
 
     The header is little-endian: a magic number for the type, the number of dimensions, and the
     sizes, padded with ones to at least three.
     """
     padded = shape + (1,) * (3 - len(shape))
     with file.open() as stream:
-        with reading(file.path):
+        with report_damage(file.path):
             header = np.frombuffer(stream.read(8 + 4 * len(padded)), "<i4")
             found, dimensions, *sizes = header.tolist()
         expect(file.path, "its magic number", f"{found:#x}", f"{magic:#x}")
@@ -111,16 +122,16 @@ def matrix(file: DataFile, magic: int, shape: tuple[int, ...]) -> Iterator[Buffe
         yield stream
 
 
-def integers(file: DataFile, shape: tuple[int, ...]) -> Int[np.ndarray, "..."]:
+def read_integers(file: DataFile, shape: tuple[int, ...]) -> Int[np.ndarray, "..."]:
     """A matrix of labels."""
-    with matrix(file, INTEGERS, shape) as stream, reading(file.path):
+    with open_matrix(file, INTEGERS, shape) as stream, report_damage(file.path):
         return np.frombuffer(stream.read(), "<i4").reshape(shape).astype(np.int64)
 
 
-def first_images(file: DataFile, count: int) -> UInt8[np.ndarray, "n 96 96"]:
+def read_first_images(file: DataFile, count: int) -> UInt8[np.ndarray, "n 96 96"]:
     """The first image of every stereo pair."""
     images = np.empty((count, *PAIR[1:]), np.uint8)
-    with matrix(file, BYTES, (count, *PAIR)) as stream, reading(file.path):
+    with open_matrix(file, BYTES, (count, *PAIR)) as stream, report_damage(file.path):
         for image in images:
             pair = np.frombuffer(stream.read(math.prod(PAIR)), np.uint8)
             image[:] = pair.reshape(PAIR)[0]

@@ -1,4 +1,4 @@
-"""Point clouds whose generative factors, and whose right answers, are known."""
+"""Point clouds with known generative factors, for which the optimal model is known."""
 
 import math
 from dataclasses import dataclass
@@ -8,35 +8,35 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unpick.data.dataset import Dataset, Dense, Factor
+from unpick.data.dataset import ArrayStore, Dataset, Factor
 
 SQUARE = (Factor("first"), Factor("second"))
 
 
 def unit_square(points: int, seed: int) -> tuple[Float[Tensor, "n 2"], torch.Generator]:
-    """Uniform points on [0, 1]^2, and the generator to go on drawing from."""
+    """Uniform points on [0, 1]^2, and the generator that drew them, for further draws."""
     check_points(points)
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(points, 2, generator=generator), generator
 
 
 def check_points(points: int) -> None:
-    """Raise unless there are enough for three parts."""
+    """Raise unless `split` can make three parts of so many points."""
     if points < 10:
         raise ValueError(f"points must be at least 10, got {points}")
 
 
 @dataclass(frozen=True)
 class SynthLin:
-    """The unit square, one side stretched, laid in space and turned (Zietlow 2022, section 3.3.1).
+    """The unit square, stretched along one side and rotated in 3D (Zietlow 2022, section 3.3.1).
 
-    The stretch decides how different the two singular values of the embedding are; at 1 they
-    coincide and nothing tells the axes apart (section 3.3.4).
+    The stretch is the ratio of the two singular values of the embedding. At 1 they coincide, and
+    the axes cannot be identified (section 3.3.4).
     """
 
     name: ClassVar[str] = "synth-lin"
     ratio: float = 2.0  # length of the stretched side
-    centred: bool = False  # at the origin, where the latent space turns three times as fast
+    centred: bool = False  # subtract the mean; training then rotates the latents faster
     points: int = 50_000
     data_seed: int = 0
 
@@ -52,7 +52,7 @@ class SynthLin:
             [square * torch.tensor([self.ratio, 1.0]), torch.zeros(self.points, 1)], 1
         )
         x = flat @ rotation((1.0, -1.0, 1.0), torch.pi / 4).T
-        return Dataset(self.name, Dense(x - x.mean(0) if self.centred else x), SQUARE, square)
+        return Dataset(self.name, ArrayStore(x - x.mean(0) if self.centred else x), SQUARE, square)
 
 
 def rotation(axis: tuple[float, float, float], angle: float) -> Float[Tensor, "3 3"]:
@@ -63,14 +63,14 @@ def rotation(axis: tuple[float, float, float], angle: float) -> Float[Tensor, "3
 
 @dataclass(frozen=True)
 class SynthNonlin:
-    """The unit square through a random network 2-10-6 with tanh (Zietlow 2022, section 3.3.1).
+    """The unit square mapped by a random tanh network 2-10-6 (Zietlow 2022, section 3.3.1).
 
     The thesis does not give the distribution of the weights; see docs/decisions.md.
     """
 
     name: ClassVar[str] = "synth-nonlin"
     points: int = 50_000
-    data_seed: int = 0  # draws the network too
+    data_seed: int = 0  # also draws the network
 
     def load(self) -> Dataset:
         """Draw the network and the points."""
@@ -81,7 +81,7 @@ class SynthNonlin:
             draws = torch.rand(inputs + 1, outputs, generator=generator)
             layer = (2 * draws - 1) * math.sqrt(6 / (inputs + outputs))
             x = torch.tanh(x @ layer[:-1] + layer[-1])
-        return Dataset(self.name, Dense(x), SQUARE, square)
+        return Dataset(self.name, ArrayStore(x), SQUARE, square)
 
 
 @dataclass(frozen=True)
@@ -124,12 +124,12 @@ class Circles:
             Factor("angle"),
         )
         values = torch.stack([group.float(), circle.float(), angle], dim=1)
-        return Dataset(self.name, Dense(x), factors, values)
+        return Dataset(self.name, ArrayStore(x), factors, values)
 
 
 @dataclass(frozen=True)
 class LinearGaussian:
-    """x = W z + noise with planted singular values: what PPCA recovers (Allen 2024, section 2)."""
+    """x = W z + noise with chosen singular values, which PPCA recovers (Allen 2024, section 2)."""
 
     name: ClassVar[str] = "linear-gaussian"
     singular_values: tuple[float, ...] = (3.0, 2.0, 1.0)
@@ -147,7 +147,7 @@ class LinearGaussian:
             )
 
     def mixing(self) -> Float[Tensor, "p d"]:
-        """W: random orthonormal columns times the singular values, in their order."""
+        """W: random orthonormal columns, scaled by the singular values in the given order."""
         generator = torch.Generator().manual_seed(self.data_seed)
         d = len(self.singular_values)
         basis, _ = torch.linalg.qr(torch.randn(self.dimensions, d, generator=generator))
@@ -159,4 +159,4 @@ class LinearGaussian:
         z = torch.randn(self.points, len(self.singular_values), generator=generator)
         noise = torch.randn(self.points, self.dimensions, generator=generator)
         factors = tuple(Factor(f"source {k}") for k in range(z.shape[1]))
-        return Dataset(self.name, Dense(z @ self.mixing().T + self.noise * noise), factors, z)
+        return Dataset(self.name, ArrayStore(z @ self.mixing().T + self.noise * noise), factors, z)

@@ -1,7 +1,8 @@
-"""Pairs of observations whose factors differ a little, on the grid of a data set.
+"""Pairs of observations that differ in some factors, on the grid of a data set.
 
-A partner is made from uniform numbers, so that whoever knows the numbers knows the pair. It may be
-any point of the grid, those outside of the training part too.
+The second observation of a pair is a function of the first and of uniform random numbers, so the
+same numbers give the same pair. It may be any point of the grid, also one outside the training
+part.
 """
 
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ class LaplacePairs:
     r"""Every factor moves a little (Klindt et al. 2021).
 
     A factor with n values goes from i to j with a probability in proportion to
-    exp(-|i - j| rate / \log n). Categorical factors stay; in the authors' code the colours of
-    MPI3D and the lighting of smallNORB, classes too, move along. If none has moved, one that can
-    is made to.
+    exp(-|i - j| rate / \log n). Categorical factors keep their value. (In the authors' code the
+    colours of MPI3D and the lighting of smallNORB move, although they are categorical.) If no
+    factor has moved, one of those that can is drawn and moved.
     """
 
     name: ClassVar[str] = "laplace"
@@ -33,14 +34,14 @@ class LaplacePairs:
         if not self.transition_rate > 0:
             raise ValueError(f"transition_rate must be positive, got {self.transition_rate}")
 
-    def numbers(self, dataset: Dataset) -> int:
-        """How many uniform numbers a pair takes."""
+    def uniforms_per_pair(self, dataset: Dataset) -> int:
+        """Number of uniform random numbers that determine a pair."""
         return len(dataset.sizes) + 2
 
     def partners(
         self, dataset: Dataset, indices: Int[Tensor, "n"], uniform: Float[Tensor, "n m"]
     ) -> Int[Tensor, "n"]:
-        """The other observation of each pair."""
+        """Index of the second observation of each pair."""
         movable = [
             k for k, f in enumerate(dataset.factors) if not f.categorical and len(f.values) > 1
         ]
@@ -49,36 +50,36 @@ class LaplacePairs:
         old = dataset.positions(indices)
         new = old.clone()
         for k in movable:
-            table = _table(dataset.sizes[k], self.transition_rate, stay=True)
-            new[:, k] = _pick(table[old[:, k]], uniform[:, k])
+            table = _transition_cdf(dataset.sizes[k], self.transition_rate, stay=True)
+            new[:, k] = _sample_cdf(table[old[:, k]], uniform[:, k])
         forced = (uniform[:, -2] * len(movable)).long()
         still = (new == old).all(1)
         for place, k in enumerate(movable):
             rows = (still & (forced == place)).nonzero()[:, 0]
-            table = _table(dataset.sizes[k], self.transition_rate, stay=False)
-            new[rows, k] = _pick(table[old[rows, k]], uniform[rows, -1])
+            table = _transition_cdf(dataset.sizes[k], self.transition_rate, stay=False)
+            new[rows, k] = _sample_cdf(table[old[rows, k]], uniform[rows, -1])
         return dataset.index_of(new)
 
 
 @dataclass(frozen=True)
 class UniformPairs:
-    """Some factors take any other value (Locatello et al. 2020)."""
+    """Some factors take another value, drawn uniformly (Locatello et al. 2020)."""
 
     name: ClassVar[str] = "uniform"
-    changing: int = 0  # factors that change; 0 draws their number from 1 to all but one
+    changing: int = 0  # number of factors that change; 0 draws it from 1 to all but one
 
     def __post_init__(self) -> None:
         if self.changing < 0:
             raise ValueError(f"changing must be at least 0, got {self.changing}")
 
-    def numbers(self, dataset: Dataset) -> int:
-        """How many uniform numbers a pair takes."""
+    def uniforms_per_pair(self, dataset: Dataset) -> int:
+        """Number of uniform random numbers that determine a pair."""
         return 2 * len(dataset.sizes) + 1
 
     def partners(
         self, dataset: Dataset, indices: Int[Tensor, "n"], uniform: Float[Tensor, "n m"]
     ) -> Int[Tensor, "n"]:
-        """The other observation of each pair."""
+        """Index of the second observation of each pair."""
         sizes = torch.tensor(dataset.sizes)
         count = len(sizes)
         if self.changing > count or count < 2:
@@ -98,24 +99,24 @@ class UniformPairs:
 class SharePairs:
     """One factor keeps its value, all others are drawn anew (Shu et al. 2020).
 
-    Which one is drawn too, uniformly, and the learner is told: `shared`. The others may come out
-    as they were, by chance.
+    The shared factor is drawn uniformly, and the learner knows it (`shared`). The others may
+    keep their value by chance.
     """
 
     name: ClassVar[str] = "share"
 
-    def numbers(self, dataset: Dataset) -> int:
-        """How many uniform numbers a pair takes."""
+    def uniforms_per_pair(self, dataset: Dataset) -> int:
+        """Number of uniform random numbers that determine a pair."""
         return len(dataset.sizes) + 1
 
     def shared(self, dataset: Dataset, uniform: Float[Tensor, "n m"]) -> Int[Tensor, "n"]:
-        """The factor that each pair is known to share."""
+        """Index of the factor that each pair shares."""
         return (uniform[:, 0] * len(dataset.sizes)).long()
 
     def partners(
         self, dataset: Dataset, indices: Int[Tensor, "n"], uniform: Float[Tensor, "n m"]
     ) -> Int[Tensor, "n"]:
-        """The other observation of each pair."""
+        """Index of the second observation of each pair."""
         sizes = torch.tensor(dataset.sizes)
         new = (uniform[:, 1:] * sizes).long()
         same = self.shared(dataset, uniform)[:, None] == torch.arange(len(sizes))
@@ -130,7 +131,7 @@ PAIRS = {config.name: config for config in get_args(PairConfig)}
 def pairs(
     dataset: Dataset, n: int, generator: torch.Generator, transition: PairConfig | None = None
 ) -> tuple[Int[Tensor, "n"], Int[Tensor, "n"]]:
-    """Indices of n pairs: the first of each drawn uniformly, the second by the transition.
+    """Indices of n pairs: the first is drawn uniformly, the second by the transition.
 
     Example:
         >>> from unpick.data import load
@@ -141,13 +142,13 @@ def pairs(
     """
     transition = transition or LaplacePairs()
     first = dataset.sample(n, generator)
-    uniform = torch.rand(n, transition.numbers(dataset), generator=generator)
+    uniform = torch.rand(n, transition.uniforms_per_pair(dataset), generator=generator)
     return first, transition.partners(dataset, first, uniform)
 
 
 @cache
-def _table(n: int, rate: float, stay: bool) -> Float[Tensor, "n n"]:
-    """Distribution functions of the new value, a row an old one."""
+def _transition_cdf(n: int, rate: float, stay: bool) -> Float[Tensor, "n n"]:
+    """Cumulative distribution of the new value; one row per old value."""
     places = torch.arange(n, dtype=torch.float64)
     weights = torch.exp((places - places[:, None]).abs() * -rate / log(n))
     if not stay:
@@ -155,7 +156,9 @@ def _table(n: int, rate: float, stay: bool) -> Float[Tensor, "n n"]:
     return weights.cumsum(1) / weights.sum(1, keepdim=True)
 
 
-def _pick(distribution: Float[Tensor, "k n"], uniform: Float[Tensor, "k"]) -> Int[Tensor, "k"]:
-    """Where each number falls."""
+def _sample_cdf(
+    distribution: Float[Tensor, "k n"], uniform: Float[Tensor, "k"]
+) -> Int[Tensor, "k"]:
+    """Draw from each row's distribution by inverting its cumulative distribution."""
     last = distribution.shape[1] - 1
     return (distribution <= uniform[:, None]).sum(1).clamp(max=last)

@@ -1,8 +1,8 @@
-"""Twins of a data set: the same observations and factors, every pixel off by a little.
+"""Twins of a data set: the same observations and factors, with a small change of every pixel.
 
-A noisy twin has uniform noise; a perturbed one has a change that was optimised against methods
-that lean on the local structure of the data (Zietlow 2022, chapter 4; made by `unpick.perturb`).
-The change an observation gets is fixed, and no pixel moves by more than epsilon.
+A noisy twin adds uniform noise. A perturbed twin adds a change that was optimised to mislead
+methods that rely on the local structure of the data (Zietlow 2022, chapter 4; made by
+`unpick.perturb`). The change of an observation is fixed, and no pixel moves by more than epsilon.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.data.cache import data_folder, written_whole
+from unpick.data.cache import atomic_write, data_folder
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Store
-from unpick.data.files import FileConfig, expect, reading
+from unpick.data.files import FileConfig, expect, report_damage
 from unpick.names import pick
 
-BANK = 2**22  # numbers from which the noise of all images is taken
+BANK = 2**22  # random numbers that the noise of all images is taken from
 DOCUMENT, CHANGE = "twin.json", "change.safetensors"
 
 
 def reflect(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    """Values in [-1, 2] reflected into [0, 1]: what left over a border comes back by as much.
+    """Reflect values in [-1, 2] at 0 and 1 into [0, 1].
 
-    x - 2 relu(x - 1) + 2 relu(-x) of Zietlow (2022), section 4.3.1. An observation in [0, 1] plus
-    a change moves by no more than the change.
+    x - 2 relu(x - 1) + 2 relu(-x) (Zietlow 2022, section 4.3.1). A pixel in [0, 1] moves by at
+    most the change that is added to it.
 
     Example:
         >>> reflect(torch.tensor([-0.25, 0.5, 1.25])).tolist()
@@ -40,12 +40,12 @@ def reflect(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
 
 
 @dataclass(frozen=True, eq=False)
-class Changed:
-    """Observations of another store, each plus a row of `rows`, reflected into [0, 1]."""
+class ChangedStore:
+    """Observations of another store, each plus one of `rows`, reflected into [0, 1]."""
 
     original: Store
     rows: Float[Tensor, "l p"]  # may be overlapping windows of one long tensor
-    row: Int[Tensor, "n"]  # which of them each observation gets
+    row: Int[Tensor, "n"]  # index into `rows` for each observation
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ class Changed:
 class Noisy:
     """Uniform noise in [-epsilon, epsilon] on every pixel (Zietlow 2022, section 4.3.3).
 
-    The noise of an image is a window at a random place of one long row of random numbers.
+    The noise of an image is a window, at a random offset, of one long vector of random numbers.
     """
 
     original: Original
@@ -82,27 +82,27 @@ class Noisy:
         return f"{self.original.name}-noisy"
 
     def load(self) -> Dataset:
-        """Draw the noise; the images are changed when they are read."""
-        dataset = pixels(self.original)
+        """Draw the noise. It is added when images are read."""
+        dataset = load_pixels(self.original)
         generator = torch.Generator().manual_seed(self.seed)
         size = torch.Size(dataset.shape).numel()
         bank = torch.rand(BANK + size, generator=generator).mul_(2).sub_(1).mul_(self.epsilon)
         starts = torch.randint(BANK, (len(dataset),), generator=generator)
-        return changed(dataset, self.name, bank.unfold(0, size, 1), starts)
+        return apply_change(dataset, self.name, bank.unfold(0, size, 1), starts)
 
 
 @dataclass(frozen=True)
 class Perturbed:
-    """A twin in a folder, made by `unpick perturb` (Zietlow 2022, section 4.2.4).
+    """A perturbed twin in a folder, made by `unpick perturb` (Zietlow 2022, section 4.2.4).
 
-    The change is one of a one-parameter family, so the folder is small: the family at a number of
-    levels (`table`) and the level of every observation. That is the twin, not an approximation.
+    The changes form a one-parameter family. The folder stores the family at a number of levels
+    (`table`) and the level of every observation. This defines the twin exactly.
     """
 
     file: ClassVar[str] = DOCUMENT
     original: Original
-    recipe: str  # what names the way it was made: `PerturbConfig.identity()`
-    path: str = ""  # the folder; '' is its own in the folder of rendered data
+    recipe: str  # `PerturbConfig.identity()` of the configuration that made it
+    path: str = ""  # the folder; '' is its default place in `data_folder()`
 
     @property
     def name(self) -> str:
@@ -111,13 +111,13 @@ class Perturbed:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The folder of the twin."""
         if self.path:
             return Path(self.path).expanduser()
         return data_folder() / "twins" / f"{self.original.name}-{self.recipe}"
 
     def load(self) -> Dataset:
-        """Read the change and check that it is whole, and within epsilon; DataDamaged if not."""
+        """Read the change; raises `DataDamaged` unless it is complete and within epsilon."""
         document, file = read_document(self.folder), self.folder / CHANGE
         check_original(self.folder, document, self.original)
         if document["identity"] != self.recipe:
@@ -125,25 +125,31 @@ class Perturbed:
                 f"{self.folder} holds a twin made in another way: {document['identity']}, "
                 f"not {self.recipe}"
             )
-        with reading(file):
+        with report_damage(file):
             content = file.read_bytes()
             expect(file, "its sha256", hashlib.sha256(content).hexdigest(), document["sha256"])
             tensors = safetensors.torch.load(content)
             table, level = tensors["table"], tensors["level"].long()
-        dataset, epsilon = pixels(self.original), torch.tensor(document["epsilon"])
+        dataset, epsilon = load_pixels(self.original), torch.tensor(document["epsilon"])
         expect(file, "the shape of a change", tuple(table.shape[1:]), dataset.shape)
         expect(file, "the shape of the levels", tuple(level.shape), (len(dataset),))
         if not (table.isfinite().all() and table.abs().max() <= epsilon):
             raise DataDamaged(f"{file}: the change is not within {document['epsilon']}")
         if not 0 <= level.min() <= level.max() < len(table):
             raise DataDamaged(f"{file}: a level lies outside 0..{len(table) - 1}")
-        return changed(dataset, self.name, table.flatten(1), level)
+        return apply_change(dataset, self.name, table.flatten(1), level)
 
 
-def twin(
+def select_twin(
     original: Original, perturbed: str | Path = "", noisy: float = 0.0
 ) -> Original | Noisy | Perturbed:
-    """The data set itself, or its twin: the one in the folder `perturbed`, or one with noise."""
+    """Config of the original, of its perturbed twin, or of its noisy twin.
+
+    Args:
+        original: The data set.
+        perturbed: Folder of a perturbed twin; '' for none.
+        noisy: Epsilon of a noisy twin; 0 for none.
+    """
     if perturbed and noisy:
         raise ValueError(f"perturbed and noisy exclude each other, got {perturbed} and {noisy}")
     if noisy:
@@ -159,19 +165,19 @@ def twin(
     return replace(usual, path=str(folder.resolve()))
 
 
-def twin_in(folder: Path, path: str = "") -> Perturbed:
-    """The perturbed twin in a folder, whatever it is a twin of.
+def read_twin(folder: Path, path: str = "") -> Perturbed:
+    """Config of the perturbed twin in a folder; the folder says which data set it is a twin of.
 
     Args:
-        folder: As `unpick perturb` makes it.
-        path: Where the files of the original are, if they have a place of their own.
+        folder: A folder made by `unpick perturb`.
+        path: Files of the original, if they are not in their default place.
     """
-    with reading(folder / DOCUMENT):
+    with report_damage(folder / DOCUMENT):
         options = dict(read_document(folder)["original"])
         original = pick(DATASETS, options.pop("name"), "data set")(**options)
     if path and not isinstance(original, FileConfig):
         raise ValueError(f"path is of data in files, and {original.name} is rendered; got {path}")
-    found = twin(replace(original, path=path) if path else original, folder)
+    found = select_twin(replace(original, path=path) if path else original, folder)
     assert isinstance(found, Perturbed)
     return found
 
@@ -183,14 +189,14 @@ def save_twin(
     level: Int[Tensor, "n"],
     **more: Any,  # noqa: ANN401
 ) -> None:
-    """Write a twin; twin.json comes last and marks that it is whole.
+    """Write a perturbed twin. twin.json is written last and marks the folder as complete.
 
     Args:
-        config: What it is a twin of, its recipe and its folder.
+        config: The original, the recipe and the folder.
         epsilon: The largest change allowed.
         table: The change at every level.
-        level: Of every observation.
-        more: What else twin.json shall tell.
+        level: The level of every observation.
+        more: Further fields of twin.json.
     """
     content = safetensors.torch.save({"table": table.contiguous(), "level": level.int()})
     document = {
@@ -200,18 +206,18 @@ def save_twin(
         "sha256": hashlib.sha256(content).hexdigest(),
         **more,
     }
-    with written_whole(config.folder / CHANGE) as file:
+    with atomic_write(config.folder / CHANGE) as file:
         file.write(content)
-    with written_whole(config.folder / DOCUMENT) as file:
+    with atomic_write(config.folder / DOCUMENT) as file:
         file.write(json.dumps(document, indent=1, allow_nan=False).encode())
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """What a twin's folder says of itself."""
+    """The content of twin.json in a twin's folder."""
     file = folder / DOCUMENT
     if not file.is_file():
         raise DataMissing(f"{folder} holds no {DOCUMENT}; make a twin with `unpick perturb`")
-    with reading(file):
+    with report_damage(file):
         document = json.loads(file.read_text())
         missing = {"original", "identity", "epsilon", "sha256"} - {*document}
     expect(file, "the list of missing fields", sorted(missing), [])
@@ -221,14 +227,14 @@ def read_document(folder: Path) -> dict[str, Any]:
 
 
 def check_original(folder: Path, document: dict[str, Any], original: Original) -> None:
-    """Raise unless the twin in this folder is one of that data set."""
+    """Raise unless the folder holds a twin of this data set."""
     if document["original"] != (wanted := describe(original)):
         got = document["original"]
         raise DataDamaged(f"{folder} is a twin of another data set: of {got}, not of {wanted}")
 
 
 def describe(original: Original) -> dict[str, Any]:
-    """Its name and options as plain JSON values, without the place of its files.
+    """Name and options of a data set as JSON values, without the path of its files.
 
     Example:
         >>> from unpick.data.sprites import Sprites
@@ -239,8 +245,8 @@ def describe(original: Original) -> dict[str, Any]:
     return json.loads(json.dumps({"name": original.name, **options}))
 
 
-def pixels(original: Original) -> Dataset:
-    """The data set, if its values lie in [0, 1]."""
+def load_pixels(original: Original) -> Dataset:
+    """Load a data set; raises unless its values lie in [0, 1]."""
     dataset = original.load()
     some = dataset.observe(torch.arange(0, len(dataset), max(1, len(dataset) // 256)))
     if not 0 <= some.min() <= some.max() <= 1:
@@ -248,14 +254,14 @@ def pixels(original: Original) -> Dataset:
     return dataset
 
 
-def changed(
+def apply_change(
     dataset: Dataset, name: str, rows: Float[Tensor, "l p"], row: Int[Tensor, "n"]
 ) -> Dataset:
-    """The same data set with the change of each observation."""
-    return Dataset(name, Changed(dataset.store, rows, row), dataset.factors, dataset.values)
+    """The data set with a change added to each observation."""
+    return Dataset(name, ChangedStore(dataset.store, rows, row), dataset.factors, dataset.values)
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Raise unless it makes sense."""
+    """Raise unless epsilon lies in (0, 1]."""
     if not 0 < epsilon <= 1:
         raise ValueError(f"epsilon must lie in (0, 1], got {epsilon}")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from unpick.data import Perturbed
 from unpick.data.dataset import Store
-from unpick.data.twins import pixels, reflect, save_twin
+from unpick.data.twins import load_pixels, reflect, save_twin
 from unpick.perturb.choosing import check_score, choose, judge
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.contest import Contest, Losses, ticks
@@ -53,7 +53,7 @@ def perturb(
         return twin
     if (latents := config.base.model.latents) < 2:
         raise ValueError(f"latents must be at least 2 to be entangled, got {latents}")
-    dataset = pixels(config.original)
+    dataset = load_pixels(config.original)
     check_score(dataset, config.choose)
     runs = make(
         config.candidates(),

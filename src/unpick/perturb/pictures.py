@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.data.twins import Changed
+from unpick.data.twins import ChangedStore
 from unpick.figures import house_style
 from unpick.figures.twins import change_family, contest_curves, twin_sheet
 from unpick.perturb.contest import Contest
@@ -24,7 +24,7 @@ def draw(
         figures = {"losses": contest_curves(contest.log)}
         if len(dataset.shape) == 3:
             some = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(0))[:SHOWN]
-            twin = Changed(dataset.store, table.flatten(1), level)
+            twin = ChangedStore(dataset.store, table.flatten(1), level)
             figures |= {
                 "images": twin_sheet(dataset.observe(some), twin.read(some), epsilon),
                 "family": change_family(table, level, epsilon),

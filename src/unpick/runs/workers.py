@@ -1,4 +1,4 @@
-"""Worker processes with one thread each, and memory settings that suit training."""
+"""Worker processes with one thread each, and allocator settings for training."""
 
 import contextlib
 import ctypes
@@ -16,29 +16,29 @@ from typing import Any
 
 import torch
 
-# The worker's side, set by `_enter` when a worker starts.
+# State of a worker process, set by `_start_worker`.
 _reports: Any = None
-_halt: Any = None
+_stop: Any = None
 
 
 class Workers:
-    """Processes that run `work(*arguments, show)` and report to this one.
+    """Worker processes that run `work(*arguments, on_report)` and send reports to this process.
 
-    They end with this process, however it ends: on the way out it calls a halt, which they notice
-    when they report; if it is killed, they notice within half a second that their parent is gone.
+    Workers end when this process ends. On exit it sets a stop flag, which workers check with every
+    report. If it is killed, they notice within half a second that their parent is gone.
 
-    A worker may be killed too, at any moment, even half way through a report. So reports are read
-    in a thread that may hang, nobody waits for a queue to be emptied, and the halt is a bare byte
-    of shared memory without a lock.
+    A worker may also be killed at any moment, even while it writes a report. Therefore reports
+    are read in a thread that may hang, no process waits for a queue to be emptied, and the stop
+    flag is one byte of shared memory without a lock.
     """
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         context = multiprocessing.get_context("spawn")
-        self.reports, self.halt = context.Queue(), context.RawValue("b", 0)
+        self.reports, self.stop = context.Queue(), context.RawValue("b", 0)
         self.reports.cancel_join_thread()
-        setup = (self.reports, self.halt, os.getpid())
-        self.pool = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=setup)
+        setup = (self.reports, self.stop, os.getpid())
+        self.pool = ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=setup)
 
     def __enter__(self) -> "Workers":
         return self
@@ -49,22 +49,23 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.halt.value = 1
+        self.stop.value = 1
         self.pool.shutdown(cancel_futures=True)
 
     def run(
         self,
         work: Callable[..., Any],
         arguments: Sequence[tuple[Any, ...]],
-        show: Callable[[Any], None],
+        on_report: Callable[[Any], None],
     ) -> list[Any]:
-        """The results of all calls, as they come; `show` gets what they report meanwhile."""
-        with deaf():
-            # The pool starts a process with each call, and only at the next one watches over it.
+        """Results of all calls, in the order they finish; `on_report` gets each report."""
+        with ignore_sigint():
+            # The pool starts a process with each call, and watches it only from the next call on.
+            # Empty calls first, so that it watches every process that does work.
             for _ in range(self.jobs):
-                self.pool.submit(_nothing)
+                self.pool.submit(_no_op)
             futures = [self.pool.submit(_call, work, *each) for each in arguments]
-        reader = threading.Thread(target=self._read, args=(show,), daemon=True)
+        reader = threading.Thread(target=self._read, args=(on_report,), daemon=True)
         reader.start()
         try:
             results = [future.result() for future in as_completed(futures)]
@@ -77,14 +78,14 @@ class Workers:
         reader.join(timeout=1.0)
         return results
 
-    def _read(self, show: Callable[[Any], None]) -> None:
+    def _read(self, on_report: Callable[[Any], None]) -> None:
         while (report := self.reports.get()) is not None:
-            show(report)
+            on_report(report)
 
 
 @contextlib.contextmanager
-def deaf() -> Iterator[None]:
-    """Processes started meanwhile ignore Ctrl-C for good; they hear of it from this one."""
+def ignore_sigint() -> Iterator[None]:
+    """Child processes started inside this block ignore SIGINT; the parent forwards the stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -95,31 +96,31 @@ def deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _enter(reports: Any, halt: Any, parent: int) -> None:  # noqa: ANN401
-    global _reports, _halt
-    _reports, _halt = reports, halt
+def _start_worker(reports: Any, stop: Any, parent: int) -> None:  # noqa: ANN401
+    global _reports, _stop
+    _reports, _stop = reports, stop
     reports.cancel_join_thread()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     torch.set_num_threads(1)
     keep_memory()
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     pass
 
 
 def _call(work: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
-    return work(*arguments, _show)
+    return work(*arguments, _send_report)
 
 
-def _show(report: Any) -> None:  # noqa: ANN401
-    if _halt.value:
+def _send_report(report: Any) -> None:  # noqa: ANN401
+    if _stop.value:
         raise KeyboardInterrupt
     _reports.put(report)
 
@@ -127,8 +128,8 @@ def _show(report: Any) -> None:  # noqa: ANN401
 def keep_memory() -> None:
     """Tell the C library to keep freed memory instead of returning it to the system.
 
-    Training allocates and frees the same large buffers every step; fetching them anew each time
-    costs up to a third of a convolutional step on a CPU. Only glibc has the switch.
+    Training allocates and frees the same large buffers every step. Requesting them anew takes up
+    to a third of the time of a convolutional step on a CPU. Only glibc has this setting.
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         trim_threshold, top_pad, mmap_max = -1, -2, -4

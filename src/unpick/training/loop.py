@@ -155,7 +155,7 @@ class Training:
     ) -> tuple[Int[Tensor, "s b"], Int[Tensor, "s p"] | None]:
         """Each member's own pairs, two side by side, and the factor each is known to share."""
         first = self.streams.batch(batch, self.step, self.config.batch // 2, self.indices)
-        shape = (first.shape[1], transition.numbers(self.dataset))
+        shape = (first.shape[1], transition.uniforms_per_pair(self.dataset))
         uniform = self.streams.uniform(f"{batch}, partners", self.step, shape)
         second = transition.partners(self.dataset, first.reshape(-1), uniform.flatten(0, 1))
         indices = torch.stack([first, second.reshape(first.shape)], 2).flatten(1)
