@@ -63,7 +63,7 @@ def test_the_page_of_the_ledger(tmp_path, few):
     assert ["B-P7", few[1].entry.title, "holds after correction"] in page.rows
     text = (tmp_path / "ledger.html").read_text()
     assert text.count('id="B-P7"') == 1
-    assert text.count('<span class="display">') == 3  # two formulas and a correction
+    assert text.count('display="block"') == 3  # two formulas and a correction
     assert few[1].entry.mutation.text in text
     assert page.images == ["figures/ledger-spectrum.svg"]
     assert (tmp_path / page.images[0]).exists()

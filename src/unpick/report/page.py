@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 import unpick
-from unpick.report.formula import Typesetter
+from unpick.report.formula import prose
 from unpick.runs.disk import write
 
 
@@ -112,7 +112,7 @@ def write_page(
     )
     page = environment.from_string(source).render(
         title=title,
-        typesetter=Typesetter(),
+        prose=prose,
         parts=[Section("", notes=notes, tables=tables, pictures=pictures), *sections],
         command=command,
         up=up,

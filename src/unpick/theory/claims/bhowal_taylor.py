@@ -133,7 +133,7 @@ VARIANCE = Entry(
     mutation=Mutation("slope not squared", lambda variance: F1 * variance),
     approximation=True,
     remark="The proof prints the next term as $\\frac{1}{4} f''\\, var^2$. For Gaussian noise it "
-    "is $(\\frac{1}{2} f''^2 + f' f''')\\, var^2$; the lemma does not use it.",
+    "is $(\\frac{1}{2} (f'')^2 + f' f''')\\, var^2$; the lemma does not use it.",
 )
 
 

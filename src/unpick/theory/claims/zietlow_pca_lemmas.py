@@ -98,7 +98,8 @@ UNIT_VARIANCE = Entry(
     title="The scale of the latents that the KL loss prefers",
     statement=r"Multiplying means $x_i$ and deviations $y_i$ of a latent by $c$, the (polarized) "
     r"KL loss is least for $c$ equal to the root of the sum of squares of the means.",
-    formula=r"\arg\min_c \sum_i \left(c^2 x_i^2 - \log (c^2 y_i^2)\right) = \sqrt{\sum_i x_i^2}",
+    formula=r"\mathrm{arg}\,\min_c \sum_i \left(c^2 x_i^2 - \log (c^2 y_i^2)\right) "
+    r"= \sqrt{\sum_i x_i^2}",
     assumptions="Not all means are zero, no deviation is.",
     printed=lambda x: float(np.sqrt(np.square(x).sum())),
     check=Everywhere(
@@ -115,7 +116,8 @@ UNIT_VARIANCE = Entry(
     ),
     correction=Correction(
         r"$c = \sqrt{n / \sum_i x_i^2}$: after scaling the mean square of the means is one.",
-        r"\arg\min_c \sum_i \left(c^2 x_i^2 - \log (c^2 y_i^2)\right) = \sqrt{n / \sum_i x_i^2}",
+        r"\mathrm{arg}\,\min_c \sum_i \left(c^2 x_i^2 - \log (c^2 y_i^2)\right) "
+        r"= \sqrt{n / \sum_i x_i^2}",
         lambda x: float(np.sqrt(len(x) / np.square(x).sum())),
     ),
     remark="Unit variance of every active latent, which the lemma is there to show, follows from "
