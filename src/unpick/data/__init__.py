@@ -1,7 +1,9 @@
 """Data sets: observations, with generative factors where they are known."""
 
+from dataclasses import fields
 from pathlib import Path
 
+from unpick.data.arrays import from_arrays
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import (
     ArrayStore,
@@ -42,6 +44,7 @@ __all__ = [
     "SharePairs",
     "Split",
     "UniformPairs",
+    "from_arrays",
     "load",
     "pairs",
     "select_twin",
@@ -67,4 +70,8 @@ def load(
         >>> load("synth-lin", ratio=1.5, points=1000).shape
         (3,)
     """
-    return select_twin(pick(DATASETS, name, "data set")(**options), perturbed, noisy).load()
+    kind = pick(DATASETS, name, "data set")
+    allowed = {field.name: field for field in fields(kind)}
+    for option in options:
+        pick(allowed, option, f"option of {name}")
+    return select_twin(kind(**options), perturbed, noisy).load()
