@@ -1,8 +1,12 @@
+from math import inf, nan
+
 import numpy as np
 import pytest
 import torch
 
-from unpick.data import ArrayStore, Dataset, Factor, PackedStore, load, split
+from unpick.data import ArrayStore, Dataset, Factor, LaplacePairs, PackedStore, load, split
+from unpick.data.bent import Bent
+from unpick.data.synthetic import Circles, LinearGaussian, SynthLin, SynthNonlin
 
 
 @pytest.fixture
@@ -114,3 +118,51 @@ def test_circles_lie_where_their_factors_say():
 def test_unknown_data_set_suggests_the_nearest():
     with pytest.raises(ValueError, match="did you mean synth-lin"):
         load("synth-ln")
+
+
+def test_options_that_cannot_be_are_refused_with_the_field_and_the_value():
+    wrong = {
+        "points must be at least 10, got 9": [
+            lambda: Bent(points=9),
+            lambda: SynthLin(points=9),
+            lambda: SynthNonlin(points=9),
+            lambda: Circles(points=9),
+            lambda: LinearGaussian(points=9),
+        ],
+        "ratio must be positive and finite, got nan": [lambda: SynthLin(ratio=nan)],
+        "ratio must be positive and finite, got inf": [lambda: SynthLin(ratio=inf)],
+        "degrees must lie between 0 and 360, got 360": [lambda: Bent(degrees=360.0)],
+        "width must be positive and finite, got 0": [lambda: Bent(width=0.0)],
+        "noise must be finite and not negative, got -1": [
+            lambda: Bent(noise=-1.0),
+            lambda: LinearGaussian(noise=-1.0),
+        ],
+        r"singular_values must be finite and not negative, got \(1.0, nan\)": [
+            lambda: LinearGaussian((1.0, nan))
+        ],
+        "singular_values must have 1 to 10 entries": [lambda: LinearGaussian(())],
+        "groups and circles must be at least 1, got 0 and 4": [lambda: Circles(groups=0)],
+        "transition_rate must be positive and finite, got inf": [lambda: LaplacePairs(inf)],
+    }
+    for message, makers in wrong.items():
+        for make in makers:
+            with pytest.raises(ValueError, match=message):
+                make()
+
+
+def test_an_unknown_option_of_a_data_set_suggests_the_nearest():
+    with pytest.raises(ValueError, match="option of synth-lin 'ration'; did you mean ratio"):
+        load("synth-lin", ration=2.0)
+
+
+def test_values_must_have_a_column_per_factor_and_names_must_differ():
+    store, two = ArrayStore(torch.zeros(4, 1)), (Factor("a"), Factor("b"))
+    with pytest.raises(ValueError, match="toy: 1 columns of values, 2 factors"):
+        Dataset("toy", store, two, torch.zeros(4, 1))
+    with pytest.raises(ValueError, match="toy: names of factors must differ, got a, a"):
+        Dataset("toy", store, (two[0], two[0]), torch.zeros(4, 2))
+
+
+def test_too_few_observations_are_not_split():
+    with pytest.raises(ValueError, match="toy: split needs 10 observations, got 9"):
+        split(Dataset("toy", ArrayStore(torch.zeros(9, 1))))

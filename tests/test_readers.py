@@ -166,6 +166,13 @@ def test_a_wrong_checksum_is_refused_and_a_right_one_is_not(sprites, suffix, mon
     refused(None, path, "sha256", load=lambda: check(DSprites(str(path))))
 
 
+def test_dsprites_of_another_suffix_are_refused(sprites):
+    """Neither format nor checksum would be known."""
+    other = (path := sprites()).with_suffix(".zip")
+    path.rename(other)
+    refused(DSprites(str(other)), other, "must be .npz or .hdf5, got '.zip'")
+
+
 def test_a_converted_file_is_read_again_only_if_it_changes(sprites, monkeypatch):
     read = []
     monkeypatch.setattr(DataFile, "verify", lambda file: read.append(file))

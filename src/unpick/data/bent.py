@@ -1,7 +1,7 @@
 """A bent sheet in space: two directions of different variance on a curved surface."""
 
 from dataclasses import dataclass
-from math import radians, sin
+from math import inf, radians, sin
 from typing import ClassVar
 
 import torch
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.data.dataset import ArrayStore, Dataset, Factor
-from unpick.data.synthetic import rotation, unit_square
+from unpick.data.synthetic import check_noise, check_points, rotation, unit_square
 
 FACTORS = (Factor("along the bend"), Factor("across"))
 
@@ -32,12 +32,12 @@ class Bent:
     data_seed: int = 0
 
     def __post_init__(self) -> None:
+        check_points(self.points)
         if not 0 < self.degrees < 360:
             raise ValueError(f"degrees must lie between 0 and 360, got {self.degrees}")
-        if not self.width > 0:
-            raise ValueError(f"width must be positive, got {self.width}")
-        if not self.noise >= 0:
-            raise ValueError(f"noise must not be negative, got {self.noise}")
+        if not 0 < self.width < inf:
+            raise ValueError(f"width must be positive and finite, got {self.width}")
+        check_noise(self.noise)
 
     def sheet(self, square: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3"]:
         """Map points of the unit square onto the sheet, without noise."""

@@ -111,7 +111,13 @@ class Dataset:
     values: Float[Tensor, "n k"] | None = None
 
     def __post_init__(self) -> None:
+        names = [factor.name for factor in self.factors]
+        if len({*names}) < len(names):
+            raise ValueError(f"{self.name}: names of factors must differ, got {', '.join(names)}")
         if self.values is not None:
+            if self.values.shape[1] != len(names):
+                columns = self.values.shape[1]
+                raise ValueError(f"{self.name}: {columns} columns of values, {len(names)} factors")
             expected, what = self.values.shape[0], "rows of factor values"
         elif self.factors:
             expected, what = math.prod(self.sizes), "points of the factor grid"
@@ -214,6 +220,8 @@ def split(dataset: Dataset, seed: int = 0) -> Split:
         >>> [len(part) for part in split(load("synth-lin"))]
         [40000, 5000, 5000]
     """
+    if len(dataset) < 10:
+        raise ValueError(f"{dataset.name}: split needs 10 observations, got {len(dataset)}")
     order = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(seed))
     tenth = len(dataset) // 10
     return Split(order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])

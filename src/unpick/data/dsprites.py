@@ -38,6 +38,8 @@ class DSprites:
         """The npz file, or else the hdf5 file."""
         choices = (f"{STEM}.npz", f"{STEM}.hdf5")
         path = find_file(self.name, self.path, choices, HOW)
+        if path.suffix not in (".npz", ".hdf5"):
+            raise DataDamaged(f"{path}: the suffix must be .npz or .hdf5, got {path.suffix!r}")
         return (DataFile(path, self.checksums.get(path.suffix, "")),)
 
     def load(self) -> Dataset:

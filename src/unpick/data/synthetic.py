@@ -15,7 +15,6 @@ SQUARE = (Factor("first"), Factor("second"))
 
 def unit_square(points: int, seed: int) -> tuple[Float[Tensor, "n 2"], torch.Generator]:
     """Uniform points on [0, 1]^2, and the generator that drew them, for further draws."""
-    check_points(points)
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(points, 2, generator=generator), generator
 
@@ -24,6 +23,12 @@ def check_points(points: int) -> None:
     """Raise unless `split` can make three parts of so many points."""
     if points < 10:
         raise ValueError(f"points must be at least 10, got {points}")
+
+
+def check_noise(noise: float) -> None:
+    """Raise unless this is a standard deviation."""
+    if not 0 <= noise < math.inf:
+        raise ValueError(f"noise must be finite and not negative, got {noise}")
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ class SynthLin:
 
     def __post_init__(self) -> None:
         check_points(self.points)
-        if not self.ratio > 0:
-            raise ValueError(f"ratio must be positive, got {self.ratio}")
+        if not 0 < self.ratio < math.inf:
+            raise ValueError(f"ratio must be positive and finite, got {self.ratio}")
 
     def load(self) -> Dataset:
         """Draw the points."""
@@ -71,6 +76,9 @@ class SynthNonlin:
     name: ClassVar[str] = "synth-nonlin"
     points: int = 50_000
     data_seed: int = 0  # also draws the network
+
+    def __post_init__(self) -> None:
+        check_points(self.points)
 
     def load(self) -> Dataset:
         """Draw the network and the points."""
@@ -145,6 +153,11 @@ class LinearGaussian:
                 f"singular_values must have 1 to {self.dimensions} entries (dimensions), "
                 f"got {len(self.singular_values)}"
             )
+        if not all(0 <= value < math.inf for value in self.singular_values):
+            raise ValueError(
+                f"singular_values must be finite and not negative, got {self.singular_values}"
+            )
+        check_noise(self.noise)
 
     def mixing(self) -> Float[Tensor, "p d"]:
         """W: random orthonormal columns, scaled by the singular values in the given order."""

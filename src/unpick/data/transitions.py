@@ -7,7 +7,7 @@ part.
 
 from dataclasses import dataclass
 from functools import cache
-from math import log
+from math import inf, log
 from typing import ClassVar, get_args
 
 import torch
@@ -31,8 +31,9 @@ class LaplacePairs:
     transition_rate: float = 1.0  # the higher, the less factors move
 
     def __post_init__(self) -> None:
-        if not self.transition_rate > 0:
-            raise ValueError(f"transition_rate must be positive, got {self.transition_rate}")
+        if not 0 < self.transition_rate < inf:
+            got = self.transition_rate
+            raise ValueError(f"transition_rate must be positive and finite, got {got}")
 
     def uniforms_per_pair(self, dataset: Dataset) -> int:
         """Number of uniform random numbers that determine a pair."""
