@@ -1,5 +1,4 @@
 import math
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -26,13 +25,18 @@ from unpick.objectives.tcvae import aggregate_log_density, stratified_weights
 D, B, S = 3, 16, 2
 
 
-@dataclass
-class Planted:
+class Planted(torch.nn.Module):
     """A model with a posterior and a linear decoder of our choice."""
 
-    config: ModelConfig
-    q: object
-    mixing: torch.Tensor
+    decodes = True
+    members = S
+
+    def __init__(self, config, q, mixing):
+        super().__init__()
+        self.config, self.q, self.mixing, self.shape = config, q, mixing, mixing.shape[1:]
+
+    def member(self, s):
+        return self
 
     def encode(self, x):
         return self.q

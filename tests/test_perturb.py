@@ -175,8 +175,8 @@ def test_equal_models_leave_nothing_to_gain():
     with torch.no_grad():
         for tensor in running.model.state_dict().values():
             tensor[1] = tensor[0]
-        running.model.encoder.pairs[-1][1][..., 2:] = -40  # log-variances
-        running.model.encoder.pairs[-1][0][..., 2:] = 0
+        running.model.encoder.weights_and_biases[-1][1][..., 2:] = -40  # log-variances
+        running.model.encoder.weights_and_biases[-1][0][..., 2:] = 0
     losses = running.losses(changed=True)
     assert losses.entangled == pytest.approx(losses.disentangled, rel=1e-6)
     x = running.dataset.observe(torch.arange(8))
@@ -229,7 +229,7 @@ def test_the_change_follows_what_only_the_entangled_code_knows(known):
     config = replace(CONFIG, base=replace(BASE, model=model), batch=16, epsilon=0.3)
     config = replace(config, learning_rate=1e-2, decoder_rate=1e-2)
     running = contest(config, Dataset("two", ArrayStore(images), factors))
-    weight, bias = running.model.encoder.pairs[0]
+    weight, bias = running.model.encoder.weights_and_biases[0]
     with torch.no_grad():
         weight.zero_()
         weight[0, known, 0] = weight[1, 1 - known, 0] = 4

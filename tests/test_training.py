@@ -5,7 +5,7 @@ import torch
 
 from unpick.data import ArrayStore, Dataset, Factor, load, split
 from unpick.data.synthetic import LinearGaussian, SynthLin
-from unpick.models import MLP, Conv, ModelConfig, linear_vae
+from unpick.models import MLP, Conv, ModelConfig, build, linear_vae
 from unpick.objectives import (
     AE,
     DIPVAE,
@@ -14,6 +14,7 @@ from unpick.objectives import (
     BetaVAE,
     FactorVAE,
     Paired,
+    Pass,
     WeakGAN,
     total,
 )
@@ -244,7 +245,7 @@ def test_the_gradient_written_out_is_autograds(objective, activation, likelihood
         configs[1] = replace(configs[1], objective=BetaVAE(2.0))  # a beta of its own
     pixels = torch.rand(100, 1, 2, 2, generator=torch.Generator().manual_seed(0))
     training = Training(configs, Dataset("toy", ArrayStore(pixels)))
-    assert explicit.applies(config.model, training.objective)
+    assert explicit.applies(training.model, training.objective)
     p = training._draw("batch", "noise")
     terms, gradients = explicit.descent(training.model, training.objective, p.x, p.noise)
     expected = training.objective(p)
@@ -270,12 +271,27 @@ class Doubled(BetaVAE):
 def test_a_subclass_and_another_posterior_train_by_autograd():
     """Only what is listed takes the gradient that is written out, which is of BetaVAE itself."""
     own = replace(SMALL, objective=Doubled(0.01))
-    assert not explicit.applies(own.model, own.objective)
     full = replace(SMALL, model=replace(SMALL.model, posterior="full"))
-    assert not explicit.applies(full.model, full.objective)
     data = SMALL.data.load()
-    doubled, single = (Training([config], data).advance(1)["loss"] for config in (own, SMALL))
-    torch.testing.assert_close(doubled, 2 * single)
+    listed, *others = (Training([config], data) for config in (SMALL, own, full))
+    assert explicit.applies(listed.model, listed.objective)
+    assert not any(explicit.applies(each.model, each.objective) for each in others)
+    losses = [training.advance(1)["loss"] for training in (listed, others[0])]
+    torch.testing.assert_close(losses[1], 2 * losses[0])
+
+
+def test_a_member_taken_out_has_its_own_weights_in_either_gradient(generator):
+    """`member` assigns other weights to a network that was built with its own."""
+    objective, x = BetaVAE(0.5), torch.randn(1, 6, 3, generator=generator)
+    model = build(SMALL.model, (3,), [0, 1]).member(1)
+    noise = torch.randn(1, 6, 2, generator=generator)
+    terms, gradients = explicit.descent(model, objective, x, noise)
+    loss = total(objective(Pass(model, x, noise, 0, 100)))
+    torch.testing.assert_close(terms["loss"], loss.detach())
+    weights = [weight.requires_grad_() for weight in model.parameters()]
+    autograds = torch.autograd.grad(total(objective(Pass(model, x, noise, 0, 100))).sum(), weights)
+    for mine, theirs in zip(gradients, autograds, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_streams_depend_on_seed_purpose_and_step_alone():

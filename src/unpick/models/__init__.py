@@ -1,7 +1,8 @@
 """Autoencoders with a member axis, and linear models with a closed form."""
 
-from unpick.models.autoencoder import Autoencoder, ModelConfig
+from unpick.models.autoencoder import Autoencoder, ModelConfig, build
 from unpick.models.linear import LinearModel, linear_vae, pca, ppca, ppca_em
+from unpick.models.model import Model
 from unpick.models.networks import MLP, Conv
 from unpick.models.posterior import Delta, Diagonal, Full, Posterior
 
@@ -13,8 +14,10 @@ __all__ = [
     "Diagonal",
     "Full",
     "LinearModel",
+    "Model",
     "ModelConfig",
     "Posterior",
+    "build",
     "linear_vae",
     "pca",
     "ppca",

@@ -1,4 +1,4 @@
-"""An ensemble of autoencoders: networks, a posterior family and a likelihood."""
+"""An ensemble of autoencoders: networks, a posterior family and a likelihood; `build` makes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import Likelihood
+from unpick.models.model import Model
 from unpick.models.networks import MLP, Conv, ConvDecoder, ConvEncoder, Dense
 from unpick.models.posterior import Family, Posterior, family_of
 from unpick.names import check_choices
@@ -29,14 +30,31 @@ class ModelConfig:
             raise ValueError(f"latents must be at least 1, got {self.latents}")
 
 
-class Autoencoder(nn.Module):
-    """S autoencoders side by side, one for each seed; one model is an ensemble of one.
+def build(
+    config: ModelConfig, shape: tuple[int, ...], seeds: Sequence[int], decodes: bool = True
+) -> Model:
+    """S untrained models of one configuration, one for each seed.
+
+    Everybody who needs a model asks here, so that another kind of model has one place to enter.
 
     Args:
         config: Latents, posterior, likelihood and networks.
         shape: Of one observation.
         seeds: One a member; a member's first weights depend on its own seed only.
         decodes: Whether there is a decoder; some objectives train an encoder alone.
+
+    Example:
+        >>> model = build(ModelConfig(3), (1, 8, 8), seeds=[0, 1])
+        >>> model.decode(torch.zeros(2, 5, 3)).shape  # members, batch, one observation
+        torch.Size([2, 5, 1, 8, 8])
+    """
+    return Autoencoder(config, shape, seeds, decodes)
+
+
+class Autoencoder(nn.Module):
+    """S autoencoders side by side, one for each seed; one model is an ensemble of one.
+
+    A `Model`; for the arguments see `build`.
     """
 
     def __init__(
@@ -71,11 +89,12 @@ class Autoencoder(nn.Module):
         """S, the number of models."""
         return next(self.parameters()).shape[0]
 
-    def member(self, s: int) -> "Autoencoder":
+    def member(self, s: int) -> Model:
         """One of them, as an ensemble of one that shares its weights."""
         if not 0 <= s < self.members:
             raise IndexError(f"member must lie in 0..{self.members - 1}, got {s}")
-        alone = Autoencoder(self.config, self.shape, [0], self.decodes)
+        alone = build(self.config, self.shape, [0], self.decodes)
+        assert isinstance(alone, Autoencoder)
         weights = {name: tensor[s : s + 1] for name, tensor in self.state_dict().items()}
         alone.load_state_dict(weights, assign=True)
         return alone.train(self.training)

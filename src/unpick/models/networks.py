@@ -109,10 +109,13 @@ class Dense(nn.Module):
         self, widths: Sequence[int], activation: Activation, generators: Generators
     ) -> None:
         super().__init__()
-        layers = [Affine(i, o, generators) for i, o in pairwise(widths)]
-        self.layers = nn.ModuleList(layers)
-        self.pairs = [(layer.weight, layer.bias) for layer in layers]
+        self.layers = nn.ModuleList(Affine(i, o, generators) for i, o in pairwise(widths))
         self.activation: Activation = activation
+
+    @property
+    def weights_and_biases(self) -> list[tuple[Tensor, Tensor]]:
+        """Of each layer as they are now; `load_state_dict` may put others in their place."""
+        return [(layer.weight, layer.bias) for layer in self.layers]  # type: ignore[misc]
 
     def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
         """Layer after layer."""

@@ -14,25 +14,8 @@ from torch import Tensor, nn
 from unpick.data.transitions import PairConfig
 from unpick.models.autoencoder import ModelConfig
 from unpick.models.likelihood import distortion
+from unpick.models.model import Model
 from unpick.models.posterior import Posterior
-
-
-@runtime_checkable
-class Model(Protocol):
-    """What an objective asks of S models; see `Autoencoder`."""
-
-    @property
-    def config(self) -> ModelConfig:
-        """Latents, posterior, likelihood and networks."""
-
-    def encode(self, x: Float[Tensor, "s b ..."]) -> Posterior:
-        """q(z|x) for each member's own batch."""
-
-    def decode(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
-        """The decoder's output."""
-
-    def decode_mean(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b ..."]:
-        """The expected observation."""
 
 
 @dataclass(frozen=True, eq=False)

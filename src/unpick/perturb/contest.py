@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unpick.data import Dataset
 from unpick.data.twins import reflect
-from unpick.models import Autoencoder
+from unpick.models import Autoencoder, Model
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import slope_factor
 from unpick.perturb.config import PerturbConfig
@@ -54,7 +54,9 @@ class Contest:
             decoders are trained further in place.
     """
 
-    def __init__(self, config: PerturbConfig, dataset: Dataset, model: Autoencoder) -> None:
+    def __init__(self, config: PerturbConfig, dataset: Dataset, model: Model) -> None:
+        if not isinstance(model, Autoencoder):
+            raise ValueError(f"model must be an Autoencoder, got a {type(model).__name__}")
         self.config, self.dataset, self.model = config, dataset, model.eval()
         self.likelihood = config.base.model.likelihood
         self.factor = slope_factor(self.likelihood)

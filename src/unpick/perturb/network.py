@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm, one_hot
 
 from unpick.data import Dataset
-from unpick.models import Autoencoder, ModelConfig
+from unpick.models import Autoencoder, ModelConfig, build
 from unpick.models.networks import Dense
 from unpick.perturb.config import PerturbConfig
 from unpick.training.streams import generator
@@ -33,7 +33,9 @@ class Change(nn.Module):
         start = [generator(config.seed, "change")]
         self.into = Dense((inputs, *config.compress, 1), "relu", start)
         model = ModelConfig(1, "delta", "gaussian", config.base.model.network)
-        self.out_of = Autoencoder(model, shape, [config.seed]).decoder
+        built = build(model, shape, [config.seed])
+        assert isinstance(built, Autoencoder)
+        self.out_of = built.decoder
         self.register_buffer("mean", torch.zeros(1))
         self.register_buffer("variance", torch.ones(1))
 

@@ -29,7 +29,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 import unpick
-from unpick.models import Autoencoder
+from unpick.models import Model, build
 from unpick.training.config import RunConfig, dumps, from_json
 
 LOGS = ("log.jsonl", "latents.jsonl")
@@ -75,12 +75,12 @@ class Run:
         except (OSError, ValueError, KeyError):
             raise damaged(self.path, "latents.jsonl cannot be read") from None
 
-    def model(self) -> Autoencoder:
+    def model(self) -> Model:
         """The trained model, an ensemble of one."""
         return load_together([self])
 
 
-def load_together(runs: Sequence[Run]) -> Autoencoder:
+def load_together(runs: Sequence[Run]) -> Model:
     """The trained models of several runs of one architecture, as one ensemble."""
     built = {
         (run.config.model, tuple(run.results["shape"]), run.config.objective.decodes)
@@ -89,7 +89,7 @@ def load_together(runs: Sequence[Run]) -> Autoencoder:
     if len(built) > 1:
         raise ValueError("runs of different architectures cannot be loaded as one ensemble")
     config, shape, decodes = built.pop()
-    model = Autoencoder(config, shape, [run.config.seed for run in runs], decodes)
+    model = build(config, shape, [run.config.seed for run in runs], decodes)
     members = [safetensors.torch.load_file(run.path / "weights.safetensors") for run in runs]
     model.load_state_dict({name: torch.stack([m[name] for m in members]) for name in members[0]})
     return model.eval()

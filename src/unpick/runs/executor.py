@@ -20,7 +20,7 @@ from typing import IO, Any
 import torch
 
 from unpick.data import DataConfig, Dataset
-from unpick.models import MLP, Autoencoder, ModelConfig
+from unpick.models import MLP, ModelConfig, build
 from unpick.runs import disk
 from unpick.runs.disk import Run
 from unpick.runs.workers import Workers
@@ -108,7 +108,7 @@ def n_weights(config: RunConfig, shape: tuple[int, ...]) -> int:
 
 @cache
 def _n_weights(model: ModelConfig, shape: tuple[int, ...], decodes: bool) -> int:
-    return sum(p.numel() for p in Autoencoder(model, shape, [0], decodes).parameters())
+    return sum(p.numel() for p in build(model, shape, [0], decodes).parameters())
 
 
 def train_group(

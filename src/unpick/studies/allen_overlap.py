@@ -8,7 +8,7 @@ from torch import Tensor
 
 from unpick.data import Dataset, split
 from unpick.data.synthetic import Circles
-from unpick.models import Autoencoder
+from unpick.models import Model
 from unpick.models.posterior import Diagonal
 from unpick.runs import Run
 from unpick.studies.beta_search import COLLAPSED
@@ -129,7 +129,7 @@ def overlaps(q: Diagonal, labels: Int[Tensor, "n 2"]) -> dict[str, float]:
     return {level: float(coefficient[pairs[level]].mean()) for level in LEVELS}
 
 
-def distances(model: Autoencoder, x: Float[Tensor, "n p"]) -> dict[str, float]:
+def distances(model: Model, x: Float[Tensor, "n p"]) -> dict[str, float]:
     r"""How far the decoder is from the average of the data, weighted by their posteriors.
 
     .. math:: \sum_i \frac{q(z|x_i)}{\sum_j q(z|x_j)} x_i

@@ -22,7 +22,7 @@ from unpick.geometry import (
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.geometry.singular import gram
 from unpick.metrics import disentanglement_score, mutual_information_gap
-from unpick.models import Autoencoder
+from unpick.models import Model
 from unpick.models.posterior import Diagonal
 from unpick.runs import Run
 from unpick.studies.chapter3 import beta_of
@@ -73,7 +73,7 @@ def take(run: Run, dataset: Dataset) -> dict[str, float]:
 
 
 def axes(
-    model: Autoencoder,
+    model: Model,
     x: Float[Tensor, "n ..."],
     mean: Float[Tensor, "n d"],
     variance: Float[Tensor, "n d"],

@@ -15,7 +15,7 @@ from unpick.geometry import (
 )
 from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.metrics import disentanglement_score
-from unpick.models import Autoencoder
+from unpick.models import Model
 from unpick.runs import Run, load_together
 from unpick.studies.keeping import kept
 
@@ -68,7 +68,7 @@ def take(run: Run, dataset: Dataset) -> dict[str, float]:
 
 
 def posterior(
-    model: Autoencoder, x: Float[Tensor, "n ..."], batch: int = 1000
+    model: Model, x: Float[Tensor, "n ..."], batch: int = 1000
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"] | None]:
     """Mean and variance that a single model gives; no variance if its posteriors are points."""
     with torch.no_grad():
@@ -85,6 +85,6 @@ def latent_means(runs: Sequence[Run], dataset: Dataset) -> Float[Tensor, "s n d"
         return model.encode(x.expand(model.members, *x.shape)).mean
 
 
-def decoder(model: Autoencoder) -> Callable[[Tensor], Tensor]:
+def decoder(model: Model) -> Callable[[Tensor], Tensor]:
     """The mean decoder of a single model, as a function of latents (n, d)."""
     return lambda z: model.decode_mean(z[None])[0]

@@ -14,7 +14,7 @@ from unpick.data import split
 from unpick.data.bent import Bent
 from unpick.figures.surfaces import coordinate_surface
 from unpick.geometry import column_cosines, decoder_jacobians
-from unpick.models import MLP, Autoencoder, LinearModel, ModelConfig, pca
+from unpick.models import MLP, LinearModel, Model, ModelConfig, pca
 from unpick.objectives import AE, BetaVAE
 from unpick.studies.study import Cell, Claim, Drawing, Results, Scale, Study, Verdict
 from unpick.training import Adam, RunConfig
@@ -49,7 +49,7 @@ def cloud() -> tuple[Float[Tensor, "n 3"], LinearModel]:
     return dataset.observe(parts.test), pca(dataset.observe(parts.train), 2)
 
 
-def codec(model: Autoencoder | LinearModel) -> Codec:
+def codec(model: Model | LinearModel) -> Codec:
     """Encoder and decoder, in double precision, of points (n, 3) and latents (n, 2)."""
     if isinstance(model, LinearModel):
         return model.encode, model.decode
@@ -59,7 +59,7 @@ def codec(model: Autoencoder | LinearModel) -> Codec:
     )
 
 
-def jacobians(model: Autoencoder | LinearModel) -> Float[Tensor, "n 3 2"]:
+def jacobians(model: Model | LinearModel) -> Float[Tensor, "n 3 2"]:
     """Of the decoder, at the codes of the test points."""
     codes = codec(model)[0](cloud()[0])
     if isinstance(model, LinearModel):
@@ -67,25 +67,25 @@ def jacobians(model: Autoencoder | LinearModel) -> Float[Tensor, "n 3 2"]:
     return decoder_jacobians(lambda z: model.decode_mean(z[None])[0], codes.float()).double()
 
 
-def crossing_angle(model: Autoencoder | LinearModel) -> float:
+def crossing_angle(model: Model | LinearModel) -> float:
     """At which the two coordinate curves cross, in degrees, averaged over the test points."""
     return float(column_cosines(jacobians(model)).per_sample.arccos().rad2deg().mean())
 
 
-def squared_error(model: Autoencoder | LinearModel) -> float:
+def squared_error(model: Model | LinearModel) -> float:
     """Squared distance of the test points to their reconstructions, on average."""
     encode, decode = codec(model)
     x = cloud()[0]
     return float((decode(encode(x)) - x).square().sum(1).mean())
 
 
-def plane_angle(model: Autoencoder) -> float:
+def plane_angle(model: Model) -> float:
     """The largest angle between the plane of a linear decoder and that of PCA, in degrees."""
     axes = jacobians(model)[0].numpy()
     return float(np.degrees(subspace_angles(axes, cloud()[1].weights.numpy()).max()))
 
 
-def axis_angle(model: Autoencoder) -> float:
+def axis_angle(model: Model) -> float:
     """Of the axes of a linear decoder with the principal directions, in degrees, the larger one.
 
     In the order in which they fit better.
@@ -98,7 +98,7 @@ def axis_angle(model: Autoencoder) -> float:
 
 def over_seeds(
     columns: tuple[str, ...],
-    measure: Callable[[Autoencoder], float],
+    measure: Callable[[Model], float],
     judge: Callable[..., Verdict],
 ) -> Callable[[Results], Verdict]:
     """A check of what is measured on each run of these columns."""

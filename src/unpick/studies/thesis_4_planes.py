@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unpick.data import Dataset, split
 from unpick.metrics import mutual_information_gap
-from unpick.models import Autoencoder
+from unpick.models import Model
 from unpick.studies.chapter4_scales import Data
 from unpick.studies.measures import SAMPLES, decoder, posterior
 from unpick.studies.study import Scale
@@ -49,7 +49,7 @@ def factors_of(data: Data, scale: Scale) -> Mapping[str, tuple[str, str]]:
     return dict(zip(KINDS, (("wall hue", "floor hue"), ("wall hue", "wall hue")), strict=True))
 
 
-def plane(model: Autoencoder, dataset: Dataset, factors: tuple[str, str]) -> Plane:
+def plane(model: Model, dataset: Dataset, factors: tuple[str, str]) -> Plane:
     """Decode a grid over the two latents that `pair` finds; the others stay at their mean.
 
     A latent that falls where its factor rises is flipped, as in Zietlow (2022), figure 4.10.

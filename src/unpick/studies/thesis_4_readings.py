@@ -12,7 +12,7 @@ from unpick.data import Dataset, split
 from unpick.geometry import decoder_jacobians, distance_to_orthogonality
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.metrics import MutualInformationGap, dci, factor_vae_score, mutual_information_gap, sap
-from unpick.models import Autoencoder
+from unpick.models import Model
 from unpick.runs import Run
 from unpick.studies.keeping import kept
 from unpick.studies.measures import JACOBIANS, SAMPLES, decoder, posterior
@@ -78,7 +78,7 @@ def scores(
     return values, gap
 
 
-def error(model: Autoencoder, x: Float[Tensor, "n ..."], z: Float[Tensor, "n d"]) -> float:
+def error(model: Model, x: Float[Tensor, "n ..."], z: Float[Tensor, "n d"]) -> float:
     """Root mean square over observations and pixels of what the decoder misses at z."""
     decode, total = decoder(model), 0.0
     with torch.no_grad():

@@ -6,14 +6,14 @@ together.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from unpick.models import MLP, Autoencoder, ModelConfig
+from unpick.models import MLP, Autoencoder, Model
 from unpick.models.likelihood import Likelihood
 from unpick.models.networks import IN_PLACE, Activation, Dense
 from unpick.models.posterior import Family
@@ -24,13 +24,15 @@ from unpick.objectives import AE, BetaVAE, ObjectiveConfig
 WRITTEN_OUT: dict[type, Family] = {AE: "delta", BetaVAE: "diagonal"}
 
 
-def applies(model: ModelConfig, objective: ObjectiveConfig) -> bool:
+def applies(model: Model, objective: ObjectiveConfig) -> TypeGuard[Autoencoder]:
     """Whether the gradient is written out for this model and objective; if not, use autograd."""
+    config, network = model.config, model.config.network
     return (
-        type(model.network) is MLP
-        and WRITTEN_OUT.get(type(objective)) == model.posterior
-        and {model.network.encoder_activation, model.network.decoder_activation} <= SLOPES.keys()
-        and model.likelihood in DISTORTIONS
+        type(model) is Autoencoder
+        and type(network) is MLP
+        and WRITTEN_OUT.get(type(objective)) == config.posterior
+        and {network.encoder_activation, network.decoder_activation} <= SLOPES.keys()
+        and config.likelihood in DISTORTIONS
     )
 
 
@@ -46,7 +48,8 @@ def descent(
     assert isinstance(config.network, MLP)
     assert isinstance(model.encoder, Dense)
     assert isinstance(model.decoder, Dense)
-    into, q = forward(model.encoder, x)
+    first, second = model.encoder.weights_and_biases, model.decoder.weights_and_biases
+    into, q = forward(first, config.network.encoder_activation, x)
     if isinstance(objective, BetaVAE):
         # Contiguous halves: the exponential of a strided tensor takes thirty times as long.
         mean, log_var = q.unflatten(2, (2, -1)).movedim(2, 0).contiguous()
@@ -54,10 +57,10 @@ def descent(
         z = torch.addcmul(mean, scale, noise)
     else:
         z = q
-    out_of, output = forward(model.decoder, z)
+    out_of, output = forward(second, config.network.decoder_activation, z)
     distortion, slope = DISTORTIONS[config.likelihood](x, output)
-    decoder = backward(model.decoder, config.network.decoder_activation, out_of, slope)
-    pull = torch.bmm(decoder.slope, model.decoder.pairs[0][0].mT)  # at the latents
+    decoder = backward(second, config.network.decoder_activation, out_of, slope)
+    pull = torch.bmm(decoder.slope, second[0][0].mT)  # at the latents
     terms = {"loss": distortion, "distortion": distortion}
     if isinstance(objective, BetaVAE):
         variance, b = scale.square(), x.shape[1]
@@ -69,18 +72,21 @@ def descent(
         slope_mean = torch.addcmul(pull, weight, mean)
         slope_log_var = torch.addcmul(weight * (variance - 1), pull, scale * noise).mul_(0.5)
         pull = torch.cat([slope_mean, slope_log_var], dim=2)
-    encoder = backward(model.encoder, config.network.encoder_activation, into, pull)
+    encoder = backward(first, config.network.encoder_activation, into, pull)
     return terms, encoder.gradients + decoder.gradients
 
 
+Layers = list[tuple[Tensor, Tensor]]  # weights and biases
+
+
 def forward(
-    network: Dense, x: Float[Tensor, "s b i"]
+    layers: Layers, activation: Activation, x: Float[Tensor, "s b i"]
 ) -> tuple[list[Tensor], Float[Tensor, "s b o"]]:
     """What enters each layer, and what leaves the last."""
-    inputs, activate = [x], IN_PLACE[network.activation]
-    for weight, bias in network.pairs[:-1]:
+    inputs, activate = [x], IN_PLACE[activation]
+    for weight, bias in layers[:-1]:
         inputs.append(activate(torch.bmm(inputs[-1], weight).add_(bias)))
-    weight, bias = network.pairs[-1]
+    weight, bias = layers[-1]
     return inputs, torch.bmm(inputs[-1], weight).add_(bias)
 
 
@@ -92,12 +98,12 @@ class Backward(NamedTuple):
 
 
 def backward(
-    network: Dense, activation: Activation, inputs: list[Tensor], slope: Float[Tensor, "s b o"]
+    layers: Layers, activation: Activation, inputs: list[Tensor], slope: Float[Tensor, "s b o"]
 ) -> Backward:
     """From the slope at the network's output down to its first layer, but not to its input."""
     gradients: list[Tensor] = []
     for k in reversed(range(len(inputs))):
-        x, (weight, _) = inputs[k], network.pairs[k]
+        x, (weight, _) = inputs[k], layers[k]
         gradients = [torch.bmm(x.mT, slope), slope.sum(1, keepdim=True), *gradients]
         if k == 0:
             break

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from unpick.data import Dataset, PairConfig, SharePairs, split
-from unpick.models import Autoencoder
+from unpick.models import Model, build
 from unpick.models.posterior import Diagonal, family_of
 from unpick.objectives import Adversarial, Judged, Paired, Pass, stack, total
 from unpick.training import explicit
@@ -59,19 +59,22 @@ class Training:
         seeds = [c.seed for c in configs]
         self.streams = Streams(seeds)
         self.objective = stack([c.objective for c in configs])
-        self.model = Autoencoder(
-            config.model, dataset.shape, seeds, decodes=config.objective.decodes
-        )
-        self.modules: dict[str, nn.Module] = {"model": self.model}
+        self.model = build(config.model, dataset.shape, seeds, decodes=config.objective.decodes)
+        # The model, if its gradient is written out.
+        self.dense = self.model if explicit.applies(self.model, self.objective) else None
+        self.modules: dict[str, nn.Module | Model] = {"model": self.model}
+        self.critic: nn.Module | None = None
         self.players = {"model": Player(self.model, [c.optimiser for c in configs])}
         if isinstance(self.objective, Judged):
             generators = [generator(seed, "critic") for seed in seeds]
-            critic = self.objective.make_critic(
+            self.critic = self.objective.make_critic(
                 config.model, dataset.shape, len(dataset.factors), generators
             )
             own = [c.objective for c in configs if isinstance(c.objective, Judged)]
-            self.modules["critic"] = critic
-            self.players["critic"] = Player(critic, [Adam(*o.critic_optimiser()) for o in own])
+            self.modules["critic"] = self.critic
+            self.players["critic"] = Player(
+                self.critic, [Adam(*o.critic_optimiser()) for o in own]
+            )
         self.step = 0
         self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
 
@@ -110,8 +113,8 @@ class Training:
         p = self._draw("batch", "noise")
         gradients: Sequence[Tensor]
         players = ["model"] if isinstance(self.objective, Adversarial) else list(self.players)
-        if explicit.applies(self.config.model, self.objective):
-            values, gradients = explicit.descent(self.model, self.objective, p.x, p.noise)
+        if self.dense is not None:
+            values, gradients = explicit.descent(self.dense, self.objective, p.x, p.noise)
         else:
             terms = self.objective(p)
             values = {"loss": total(terms)} | {k: term.reduced() for k, term in terms.items()}
@@ -123,7 +126,8 @@ class Training:
         if isinstance(self.objective, Adversarial):
             other = self._draw("other batch", "other noise")
             keys = self.streams.uniform("shuffle", self.step, tuple(p.noise.shape[1:]))
-            loss = self.objective.critic_loss(self.modules["critic"], p, other, keys).mean(1)
+            assert self.critic is not None
+            loss = self.objective.critic_loss(self.critic, p, other, keys).mean(1)
             self._descend(self._gradients(loss, ["critic"]), ["critic"])
         return values
 
@@ -147,8 +151,7 @@ class Training:
             indices = self.streams.batch(batch, self.step, size, self.indices)
         x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
         normal = self.streams.normal(noise, self.step, (size, latents))
-        critic = self.modules.get("critic")
-        return Pass(self.model, x, normal, self.step, len(self.indices), critic, shared)
+        return Pass(self.model, x, normal, self.step, len(self.indices), self.critic, shared)
 
     def _pairs(
         self, batch: str, transition: PairConfig
@@ -237,7 +240,7 @@ class Ensemble:
     """
 
     configs: tuple[RunConfig, ...]
-    model: Autoencoder
+    model: Model
     log: tuple[dict[str, object], ...] = ()
     stopped: dict[int, int] = field(default_factory=dict)
 

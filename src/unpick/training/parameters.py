@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unpick.models import Model
 from unpick.training.config import Adagrad, Adam
 
 
@@ -17,7 +18,7 @@ class Player:
     """
 
     def __init__(
-        self, module: nn.Module, optimisers: Sequence[Adam | Adagrad], eps: float = 1e-8
+        self, module: nn.Module | Model, optimisers: Sequence[Adam | Adagrad], eps: float = 1e-8
     ) -> None:
         self.optimiser, self.eps = optimisers[0], eps  # eps is Adam's
         self.values = [p.detach() for p in module.parameters()]  # the same memory, to be stepped
