@@ -11,10 +11,11 @@ from pathlib import Path
 
 import torch
 
-import unpick.studies
+import unpick.study
 from unpick.data import DataMissing, Noisy, Perturbed
+from unpick.papers import STUDIES
 from unpick.runs.executor import MOST_TOGETHER, trains_together
-from unpick.studies import SCALES, STUDIES
+from unpick.study import SCALES
 from unpick.training import Training
 
 SECONDS = 1.5  # of training, for each kind
@@ -46,7 +47,7 @@ def there(data, datasets):
 
 def main():
     torch.set_num_threads(1)
-    file = Path(unpick.studies.__file__).with_name("costs.json")
+    file = Path(unpick.study.__file__).with_name("costs.json")
     costs = json.loads(file.read_text())["seconds"]
     datasets, paces = {}, {}
     for name in sys.argv[1:] or STUDIES:

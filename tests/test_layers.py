@@ -1,4 +1,4 @@
-"""Imports go along the arrows of the design only."""
+"""Imports go along the arrows of the design only, and papers stand apart from the library."""
 
 import ast
 import subprocess
@@ -15,38 +15,68 @@ ORDER = [
     {"models"},
     {"objectives"},
     {"training"},
-    {"runs", "geometry", "metrics", "figures"},
-    {"theory", "perturb"},
-    {"studies"},
-    {"report"},
-    {"explore"},
-    {"demo", "diagnosis", "estimator", "arguments"},
-    {"stress"},
+    {"runs", "geometry", "metrics", "plots"},
+    {"theory", "probe", "pages"},
+    {"perturb", "diagnosis", "forecast", "estimator"},
+    {"study"},
+    {"papers"},
+    {"report", "explore"},
+    {"demo", "arguments"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 # geometry, metrics and theory know arrays and callables, never a run folder or a trained model.
-NEVER = {name: {"runs", "training"} for name in ("geometry", "metrics", "theory", "figures")}
+NEVER = {name: {"runs", "training"} for name in ("geometry", "metrics", "theory", "plots")}
+PAPERS = sorted(
+    folder.name for folder in (SOURCE / "papers").iterdir() if (folder / "__init__.py").exists()
+)
+# Claims and readings are numbers; they never import what draws.
+NUMBERS = {"claims", "readings", "cells", "settings"}
+FILES = sorted(SOURCE.rglob("*.py"))
 
 
 def imports(file: Path) -> set[str]:
+    """The full names of what a file imports, `unpick.` taken off."""
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-    return {name.split(".")[1] for name in found if name.startswith("unpick.")} & RANK.keys()
+    return {name.removeprefix("unpick.") for name in found if name.startswith("unpick.")}
 
 
-@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda f: f.stem)
+def name_of(file: Path) -> str:
+    return str(file.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_imports_flow_one_way(file):
     own = file.relative_to(SOURCE).parts[0].removesuffix(".py")
     if own == "__init__":
         return
-    for other in imports(file) - {own}:
+    for other in {name.split(".")[0] for name in imports(file)} & RANK.keys() - {own}:
         assert RANK[other] < RANK[own], f"{file.name} of {own} imports {other}"
         assert other not in NEVER.get(own, ()), f"{own} must not know {other}"
+
+
+def test_every_room_has_a_place_in_the_order():
+    rooms = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.name[0] != "_"}
+    assert rooms - RANK.keys() == {"names", "py.typed"}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_paper_imports_another(paper):
+    others = {f"papers.{other}" for other in PAPERS} - {f"papers.{paper}"}
+    for file in (SOURCE / "papers" / paper).rglob("*.py"):
+        for name in imports(file):
+            assert ".".join(name.split(".")[:2]) not in others, f"{name_of(file)} imports {name}"
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f.stem in NUMBERS], ids=name_of)
+def test_claims_do_not_import_figures(file):
+    drawn = {name for name in imports(file) if "plots" in name or "figures" in name}
+    assert not drawn
 
 
 def test_importing_unpick_imports_nothing_else():
@@ -60,4 +90,4 @@ def test_importing_unpick_imports_nothing_else():
 
 def test_no_house_rule_file_names():
     forbidden = {"utils", "helpers", "base", "common", "misc", "core"}
-    assert not [file for file in SOURCE.rglob("*.py") if file.stem in forbidden]
+    assert not [file for file in FILES if file.stem in forbidden]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from unpick.cli import HELP
 from unpick.cli.train import train_options
+from unpick.papers.ledger import LEDGER
 from unpick.report.study import DIGITS
-from unpick.theory import LEDGER
 
 HOUSE = Path(__file__).parent.parent
 README = (HOUSE / "README.md").read_text()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from unpick.papers import STUDIES
 from unpick.report import show_results, write_site
-from unpick.studies import STUDIES, run
+from unpick.study import run
 
 SHOWN = ("thesis-3.3", "surfaces", "budget")
 

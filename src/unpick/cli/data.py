@@ -60,7 +60,7 @@ def data_check(arguments: Arguments) -> None:
 def data_render(arguments: Arguments) -> None:
     """Draw a contact sheet of a data set."""
     from unpick.data import DATASETS
-    from unpick.figures import contact_sheet
+    from unpick.plots import contact_sheet
 
     if not arguments or arguments[0].startswith("-"):
         fail("data render: which data set? `unpick data render sprites`")

@@ -137,8 +137,8 @@ def attempt(target: str, function: Callable[..., Any], *given: Any) -> Any:  # n
 def of_run(folder: Path, samples: int) -> dict[str, Any]:
     """A finished run of our own."""
     from unpick.objectives import BetaVAE
+    from unpick.probe.measures import decoder
     from unpick.runs import read
-    from unpick.studies.measures import decoder
 
     run = read(folder)
     if run is None:

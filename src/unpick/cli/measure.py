@@ -47,9 +47,9 @@ def measure(arguments: Arguments) -> None:
 
     from rich.console import Console
 
-    from unpick.report import score_table, show
+    from unpick.pages import score_table, show
+    from unpick.probe.scoring import FILE, Asked, measured
     from unpick.runs import read
-    from unpick.studies.scoring import FILE, Asked, measured
 
     whole = make_dataclass("Measure", [("options", MeasureOptions), ("asked", Asked)])
     parsed = parse(whole, rest, "unpick measure", default=whole(MeasureOptions(), Asked()))
@@ -91,8 +91,8 @@ def _summary(
     console: "Console",
 ) -> None:
     """Mean and deviation over runs, and how far the runs agree."""
-    from unpick.report import Table, show
-    from unpick.studies.scoring import agreement
+    from unpick.pages import Table, show
+    from unpick.probe.scoring import agreement
 
     values: dict[str, list[float]] = {}
     for card in cards.values():

@@ -109,7 +109,7 @@ def _tell(twin: "Perturbed", score: str) -> None:
     from rich.console import Console
 
     from unpick.data.twins import describe, read_document
-    from unpick.report import Table, show
+    from unpick.pages import Table, show
 
     document = read_document(twin.folder)
     report: dict[str, Any] = document["report"]

@@ -27,12 +27,13 @@ def report(arguments: Arguments) -> None:
     options = parse(ReportOptions, arguments, "unpick report")
     from rich.console import Console
 
+    from unpick.papers import STUDIES
+    from unpick.papers.ledger import ledger
     from unpick.report.ledger_page import write_ledger_markdown
     from unpick.report.markdown import runs_of_page, write_markdown
     from unpick.report.site import write_site
     from unpick.report.study import distinct
-    from unpick.studies import SCALES, STUDIES, Results, collect
-    from unpick.theory import ledger
+    from unpick.study import SCALES, Results, collect
 
     def runs(results: Results) -> int:
         return sum(len(outcome.runs) for outcome in results.outcomes)

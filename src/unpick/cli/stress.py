@@ -11,7 +11,7 @@ from unpick.names import pick
 
 if TYPE_CHECKING:
     from unpick.data import Perturbed
-    from unpick.stress import Stress
+    from unpick.perturb.stress import Stress
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     """Anybody's model: FILE.py:function trains it on a data set, for a seed."""
     from rich.console import Console
 
-    from unpick.stress import check, stress_model
+    from unpick.perturb.stress import check, stress_model
 
     options = parse(FitOptions, rest, f"unpick stress {target}")
     check(twin, options.seeds)
@@ -87,9 +87,9 @@ def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
 def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     """One of ours, trained like the models that the twin was made against."""
     from unpick.objectives import OBJECTIVES
+    from unpick.perturb.stress import base_of
+    from unpick.perturb.stress import stress as run
     from unpick.runs import keep_memory
-    from unpick.stress import base_of
-    from unpick.stress import stress as run
     from unpick.training import RunConfig
     from unpick.training.presets import with_objective
 
@@ -116,8 +116,8 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
     """The table, and the answer in a sentence."""
     from rich.console import Console
 
-    from unpick.report import Table, show
-    from unpick.stress import TWINS
+    from unpick.pages import Table, show
+    from unpick.perturb.stress import TWINS
 
     def cell(values: Any) -> str:  # noqa: ANN401
         spread = f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else ""

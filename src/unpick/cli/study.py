@@ -45,9 +45,10 @@ def study(arguments: Arguments) -> None:
     options = parse(StudyOptions, rest, f"unpick study {name}")
     from rich.console import Console
 
+    from unpick.papers import STUDIES
     from unpick.report import show_results
     from unpick.runs import keep_memory
-    from unpick.studies import SCALES, STUDIES, run
+    from unpick.study import SCALES, run
 
     chosen = pick(STUDIES, name, "study")
     scales = [scale for scale in SCALES if chosen.cells(scale)]
@@ -89,9 +90,10 @@ def studies(arguments: Arguments) -> None:
     options = parse(StudiesOptions, arguments, "unpick studies")
     from rich.console import Console
 
-    from unpick.report import Table, show
-    from unpick.studies import SCALES, STUDIES
-    from unpick.studies.costs import cost, on_disk
+    from unpick.pages import Table, show
+    from unpick.papers import STUDIES
+    from unpick.papers.costs import cost, on_disk
+    from unpick.study import SCALES
 
     rows = []
     for name, each in STUDIES.items():

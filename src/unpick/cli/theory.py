@@ -33,8 +33,8 @@ def theory(arguments: Arguments) -> None:
 
     from rich.console import Console
 
+    from unpick.papers.ledger import LEDGER, ledger
     from unpick.report.ledger import ledger_document, show_entry, show_ledger
-    from unpick.theory import LEDGER, ledger
 
     with Console(stderr=True).status("") as status:
         whole = ids if one else [name for name in LEDGER if not ids or name[0] in _papers(ids)]
@@ -51,7 +51,7 @@ def theory(arguments: Arguments) -> None:
 def _papers(words: Arguments) -> set[str]:
     """The initials asked for."""
     from unpick.names import pick
-    from unpick.theory import PAPERS
+    from unpick.papers.ledger import PAPERS
 
     for word in words:
         pick(PAPERS, word.upper(), "paper")

@@ -15,7 +15,6 @@ from unpick.diagnosis import findings
 from unpick.diagnosis.page import print_diagnosis, write_diagnosis
 from unpick.diagnosis.result import Diagnosis
 from unpick.diagnosis.subject import Subject, examine
-from unpick.diagnosis.trace import refuse_training_mode, without_trace
 from unpick.geometry import (
     column_cosines,
     distance_to_orthogonality,
@@ -30,6 +29,7 @@ from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.geometry.singular import gram
 from unpick.metrics import scorecard
 from unpick.models.likelihood import Likelihood
+from unpick.probe.trace import refuse_training_mode, without_trace
 
 FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is not in use
 SHARP = 1e-8  # the smallest variance of a pixel that a Bernoulli curvature divides by

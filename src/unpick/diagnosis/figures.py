@@ -10,9 +10,9 @@ from torch import Tensor
 
 from unpick.diagnosis.result import Diagnosis
 from unpick.diagnosis.subject import Subject
-from unpick.figures import BLUE, ORANGE, image_grid
 from unpick.geometry.orthogonality import nearest_signed_permutation
 from unpick.geometry.singular import gram, singular_directions
+from unpick.plots import BLUE, ORANGE, image_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

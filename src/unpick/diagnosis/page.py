@@ -10,8 +10,8 @@ from unpick.diagnosis import figures
 from unpick.diagnosis.result import Diagnosis
 from unpick.diagnosis.subject import Subject
 from unpick.metrics import MutualInformationGap
-from unpick.report import Note, Picture, Table, score_table, show, write_page
-from unpick.report.terminal import COLOURS
+from unpick.pages import Note, Picture, Table, score_table, show, write_page
+from unpick.pages.terminal import COLOURS
 
 
 def print_diagnosis(subject: Subject, diagnosis: Diagnosis, console: Console) -> None:

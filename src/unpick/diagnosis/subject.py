@@ -11,12 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.diagnosis.codes import Codes, read_posterior
-from unpick.diagnosis.trace import device_of, first_weight
 from unpick.geometry import decoder_jacobians
 from unpick.geometry.singular import gram
-
-BATCH = 256  # observations at a time
+from unpick.probe.codes import BATCH, Codes, encode_all
+from unpick.probe.trace import first_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,23 +112,6 @@ def _decoder(decode: Callable[[Any], Any], arrays: bool) -> Callable[[Tensor], T
         return output.to(z.dtype)
 
     return decoder
-
-
-def encode_all(encode: Callable[[Any], Any], x: Tensor | np.ndarray) -> Codes:
-    """The codes of all observations, a batch at a time, on the device where they came from."""
-    device = device_of(encode)
-    parts = []
-    for start in range(0, len(x), BATCH):
-        batch = x[start : start + BATCH]
-        # A copy: the encoder may work in place.
-        given = batch.to(device, copy=True) if isinstance(batch, Tensor) else batch.copy()
-        part = read_posterior(encode(given))
-        if len(part.mean) != len(batch):
-            raise ValueError(f"encode gave {len(part.mean)} codes for {len(batch)} observations")
-        parts.append(part)
-    rows: list[Any] = [[getattr(part, name) for part in parts] for name in ("variance", "factor")]
-    variance, factor = [None if row[0] is None else torch.cat(row) for row in rows]
-    return Codes(torch.cat([part.mean for part in parts]), variance, factor)
 
 
 def _check_repeats(

@@ -5,10 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from unpick.figures import house_style, save
-from unpick.report.page import Link, Note, Picture
+from unpick.pages.page import Link, Note, Picture
+from unpick.plots import house_style, save
 from unpick.runs.disk import write
-from unpick.studies import Drawing
+from unpick.study import Drawing
 
 
 def draw_all(

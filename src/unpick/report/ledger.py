@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from unpick.report.formula import plain
-from unpick.report.page import Link, Marked, Note, Section, Table
-from unpick.report.terminal import COLOURS, show
-from unpick.theory import PAPERS, Evidence, Judgement, Word
+from unpick.pages.formula import plain
+from unpick.pages.page import Link, Marked, Note, Section, Table
+from unpick.pages.terminal import COLOURS, show
+from unpick.papers.ledger import PAPERS
+from unpick.study.ledger import Evidence, Judgement, Word
 
 MARKS: dict[Word, str] = {
     "holds": "good",

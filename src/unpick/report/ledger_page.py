@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from unpick.pages.page import Link, Note, Section, write_page
+from unpick.papers.ledger import DRAWINGS
 from unpick.report.drawings import draw_all
 from unpick.report.ledger import (
     by_paper,
@@ -13,10 +15,8 @@ from unpick.report.ledger import (
     ledger_document,
     ledger_table,
 )
-from unpick.report.ledger_pictures import DRAWINGS
-from unpick.report.page import Link, Note, Section, write_page
 from unpick.runs.disk import write
-from unpick.theory import Judgement
+from unpick.study.ledger import Judgement
 
 NAME = "ledger.html"
 TITLE = "The ledger: what the papers claim, checked"

@@ -5,8 +5,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from unpick.pages.page import Note, Table
+from unpick.papers.costs import duration
 from unpick.report.drawings import draw_all
-from unpick.report.page import Note, Table
 from unpick.report.study import (
     claim_notes,
     command,
@@ -16,8 +17,7 @@ from unpick.report.study import (
     study_table,
 )
 from unpick.runs.disk import write
-from unpick.studies import Outcome, Results
-from unpick.studies.costs import duration
+from unpick.study import Outcome, Results
 
 
 def write_markdown(results: Results, folder: Path) -> Path:

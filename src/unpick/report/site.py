@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
+from unpick.pages.page import Folded, Link, Note, Section, Table, write_page
+from unpick.papers.costs import duration
 from unpick.report.drawings import draw_all
 from unpick.report.ledger import ledger_table
 from unpick.report.ledger_page import NAME as LEDGER_PAGE
 from unpick.report.ledger_page import write_ledger
-from unpick.report.page import Folded, Link, Note, Section, Table, write_page
 from unpick.report.study import (
     NONE,
     anchor,
@@ -21,9 +22,8 @@ from unpick.report.study import (
     seconds,
     study_table,
 )
-from unpick.studies import Outcome, Results
-from unpick.studies.costs import duration
-from unpick.theory import Judgement
+from unpick.study import Outcome, Results
+from unpick.study.ledger import Judgement
 from unpick.training.config import RunConfig, to_json
 
 WORDS = ("holds", "fails", "not measured")

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from unpick.report.page import Link, Note, Table
-from unpick.report.terminal import COLOURS, fits, show
+from unpick.pages.page import Link, Note, Table
+from unpick.pages.terminal import COLOURS, fits, show
 from unpick.runs.disk import environment
-from unpick.studies import Cell, Outcome, Results
+from unpick.study import Cell, Outcome, Results
 
 MARKS = {True: "good", False: "bad", None: "note"}
 # After the point; 2 for everything else. What stands behind a comma is of the same kind.

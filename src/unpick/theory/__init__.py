@@ -1,11 +1,9 @@
-"""Closed-form optima, and the ledger: every numbered claim of the papers with its check."""
+"""Closed-form optima of the problems that VAEs are said to solve."""
 
 from unpick.theory.best_encoder import BestEncoder, best_encoder
 from unpick.theory.budget import PrecisionBudget, precision_budget
 from unpick.theory.descent import Descent, givens_descent, riemannian_descent
 from unpick.theory.dispersion import Twins, train_twins
-from unpick.theory.entry import Correction, Entry, Evidence, Judgement, Mutation, Word, judge
-from unpick.theory.judging import LEDGER, PAPERS, ledger
 from unpick.theory.mechanisms import MechanismGap, mechanism_gap
 from unpick.theory.orthogonal import nearest_orthogonal
 from unpick.theory.plateaus import Slopes, optimal_slopes
@@ -13,26 +11,16 @@ from unpick.theory.pushforward import PushForward, push_forward
 from unpick.theory.rotation import OptimalRotation, optimal_rotation
 
 __all__ = [
-    "LEDGER",
-    "PAPERS",
     "BestEncoder",
-    "Correction",
     "Descent",
-    "Entry",
-    "Evidence",
-    "Judgement",
     "MechanismGap",
-    "Mutation",
     "OptimalRotation",
     "PrecisionBudget",
     "PushForward",
     "Slopes",
     "Twins",
-    "Word",
     "best_encoder",
     "givens_descent",
-    "judge",
-    "ledger",
     "mechanism_gap",
     "nearest_orthogonal",
     "optimal_rotation",

@@ -29,3 +29,14 @@ def plane_turn(d: int, i: int, j: int, angle: float) -> Float[Array, "d d"]:
     turn[[i, j], [i, j]] = np.cos(angle)
     turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
     return turn
+
+
+def turned(m: Float[Array, "p 2"], degrees: float) -> Float[Array, "p 2"]:
+    """M R^T: the decoder after its latent space was turned counter-clockwise."""
+    a = np.radians(degrees)
+    return m @ np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]])
+
+
+def column_product(m: Float[Array, "p d"]) -> float:
+    """Product of the columns' lengths."""
+    return float(np.linalg.norm(m, axis=0).prod())

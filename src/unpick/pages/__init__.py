@@ -1,0 +1,17 @@
+"""Tables and pages, on the terminal and as HTML."""
+
+from unpick.pages.page import Folded, Link, Note, Picture, Section, Table, write_page
+from unpick.pages.scores import score_table
+from unpick.pages.terminal import show
+
+__all__ = [
+    "Folded",
+    "Link",
+    "Note",
+    "Picture",
+    "Section",
+    "Table",
+    "score_table",
+    "show",
+    "write_page",
+]

@@ -1,0 +1,122 @@
+"""HTML pages with tables and pictures: no scripts, nothing loaded from elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import jinja2
+
+import unpick
+from unpick.pages.formula import prose
+from unpick.runs.disk import write
+
+
+@dataclass(frozen=True)
+class Link:
+    """Text that leads to another page, or to a place on this one."""
+
+    text: str
+    href: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Text in the colour of a mark (good, note, bad)."""
+
+    text: str
+    mark: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it is shown: cells are text; a row with only a first cell heads a group.
+
+    Numbers stand at the right of their column; `words` stand at the left and are broken.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | Link | Marked, ...], ...]
+    footnotes: tuple[str, ...] = ()
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph; with a title and a mark (good, note, bad) it stands out, a word before it.
+
+    Titles and texts may hold `code`, $formula$ and $$formula$$, as captions of pictures may.
+    """
+
+    text: str
+    title: str = ""
+    mark: str = ""
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture file beside the page; the link leads to the same in another format."""
+
+    file: str
+    title: str
+    caption: str
+    link: Link | None = None
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A long text that is shown when its title is clicked."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Part of a page; links lead to its anchor."""
+
+    title: str
+    anchor: str = ""
+    level: int = 2
+    notes: Sequence[Note] = ()
+    code: str = ""
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+    folded: Sequence[Folded] = ()
+
+
+def write_page(
+    folder: Path,
+    title: str,
+    notes: Sequence[Note],
+    tables: Sequence[Table],
+    pictures: Sequence[Picture],
+    command: str,
+    *,
+    sections: Sequence[Section] = (),
+    name: str = "index.html",
+    up: Link | None = None,
+) -> Path:
+    """Write a page into the folder that holds its pictures, whole or not at all."""
+    source = (files("unpick.pages") / "page.html").read_text()
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.from_string(source).render(
+        title=title,
+        prose=prose,
+        parts=[Section("", notes=notes, tables=tables, pictures=pictures), *sections],
+        command=command,
+        up=up,
+        version=unpick.__version__,
+    )
+    write(folder / name, page.encode())
+    return folder / name

@@ -1,0 +1,1 @@
+"""The quantities of all papers on the same models."""

@@ -1,0 +1,193 @@
+"""What four papers explain disentanglement by, read off one trained beta-VAE."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from unpick.data import Dataset, split
+from unpick.geometry import (
+    decoder_jacobians,
+    deterministic_elbo,
+    distance_to_orthogonality,
+    fit_local_decoder,
+    ima_contrast,
+    likelihood_hessian,
+    od_score,
+    optimal_variance,
+    posterior_agreement,
+)
+from unpick.geometry.optimal_posterior import ACTIVE_BELOW
+from unpick.geometry.singular import gram
+from unpick.metrics import disentanglement_score, mutual_information_gap
+from unpick.models import Model
+from unpick.models.posterior import Diagonal
+from unpick.probe.keeping import kept
+from unpick.probe.measures import SAMPLES, decoder, error, posterior
+from unpick.runs import Run
+from unpick.study.sweep import beta_of
+
+FILE = "explanations.json"
+VERSION = 1  # one more makes the kept ones old
+POINTS = 300  # test observations at which the decoder is looked at closely
+TURNS = 10  # random rotations of the latent space at each of them
+FACTOR_BINS = 20  # of a continuous factor, for MIG
+
+
+def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
+    """What a run gives, kept in its folder.
+
+    `MIG` and `DS` on test observations; `error`, the root mean square that the mean
+    reconstruction misses; `KL` in nats; `active` latents, those with E(sigma^2) < 0.8; and the
+    quantities of `axes`, at 300 test observations.
+
+    Args:
+        run: A finished one of a beta-VAE.
+        load: Gives its data set; not called if the readings are there.
+    """
+    return kept(run, FILE, {"version": VERSION}, lambda: take(run, load()))
+
+
+def take(run: Run, dataset: Dataset) -> dict[str, float]:
+    """The same, measured."""
+    model, test = run.model(), split(dataset).test[:SAMPLES]
+    x = dataset.observe(test)
+    mean, variance = posterior(model, x)
+    assert variance is not None  # beta-VAEs have one
+    factors = dataset.factor_values(test).numpy()
+    classes = [factor.categorical for factor in dataset.factors]
+    bins = None if dataset.is_grid else FACTOR_BINS
+    codes = mean.double().numpy()
+    values = {
+        "MIG": mutual_information_gap(codes, factors.astype(float), factor_bins=bins).score,
+        "DS": disentanglement_score(mean.numpy(), factors, classes).score,
+        "error": error(model, x, mean),
+        "KL": float(Diagonal(mean, variance.log()).kl().mean()),
+        "active": float((variance.mean(0) < ACTIVE_BELOW).sum()),
+    }
+    few = slice(POINTS)
+    return values | axes(model, x[few], mean[few], variance[few], beta_of(run.config))
+
+
+def axes(
+    model: Model,
+    x: Float[Tensor, "n ..."],
+    mean: Float[Tensor, "n d"],
+    variance: Float[Tensor, "n d"],
+    beta: float,
+) -> dict[str, float]:
+    """Where the latent axes lie, as each of the papers would ask.
+
+    Over latents `in_use`, `compared` of them; what needs two is left out if there are fewer.
+
+    - Rolinek et al. (2019), Zietlow (2022, eq. 3.25): `DtO` of the mean decoder's Jacobian.
+    - Reizinger et al. (2022): `IMA`, its contrast, in nats.
+    - Bhowal et al. (2024, section 4.4): `OD-Score`, matched, of the tanh local decoder's matrix;
+      `OD-Score, Sigma` is one of its parts, `local residual` what the local decoder misses.
+    - Allen (2024, eq. 6 and 7): `off-diagonal` part of the Hessian of log p(x|z), in Gauss-Newton
+      form and `exact`; `ratio`, `scatter` and `correlation` of posterior variances and the best
+      ones; `price`, the `contrast` of the best precision; `expansion gap`, the share of the
+      noise's cost that the second order misses.
+
+    `X, turned` is what X would be after a random rotation of the latent space; for DtO, `chance`.
+    `DtO, likelihood` and `IMA, likelihood` are taken in the Hessian's metric, where a Bernoulli
+    pixel counts by its variance; for `gaussian` they are DtO and IMA again.
+    """
+
+    def decode(z: Float[Tensor, "n d"]) -> Float[Tensor, "n ..."]:
+        return model.decode(z[None])[0]
+
+    likelihood, deviation = model.config.likelihood, variance.sqrt()
+    newton = likelihood_hessian(decode, x, mean, likelihood=likelihood, form="gauss-newton")
+    exact = likelihood_hessian(decode, x, mean, likelihood=likelihood)
+    used = in_use(variance, newton, beta)
+    values = {"compared": float(used.sum())}
+    if not used.any():
+        return values
+    newton, exact = (h[:, used][:, :, used] for h in (newton, exact))
+    agreement = posterior_agreement(variance[:, used], newton, beta)
+    expansion = deterministic_elbo(
+        decode, x, mean, deviation, beta=beta, likelihood=likelihood, samples=16
+    )
+    values |= {
+        "ratio": agreement.ratio,
+        "scatter": agreement.scatter,
+        "correlation": agreement.correlation,
+        "expansion gap": expansion.relative_gap,
+    }
+    if used.sum() < 2:
+        return finite(values)
+    local = fit_local_decoder(decoder(model), mean, deviation)
+    jacobian = root(gram(decoder_jacobians(decoder(model), mean), used))
+    matrix, curvature = root(gram(local.matrices, used)), root(-newton)
+    precision = root(torch.eye(int(used.sum())) - newton / beta)
+    dto = distance_to_orthogonality(jacobian)
+    values |= {
+        "DtO": dto.mean,
+        "chance": dto.chance,
+        "degenerate": dto.degenerate,
+        "local residual": local.residual,
+        "OD-Score, Sigma": float(od_score(matrix).parts[:, 1].mean()),
+        "off-diagonal, exact": off_diagonal(exact),
+    }
+    asked: tuple[tuple[str, Callable[[Tensor], float], Tensor], ...] = (
+        ("IMA", contrast, jacobian),
+        ("OD-Score", lambda m: od_score(m).mean, matrix),
+        ("off-diagonal", lambda m: off_diagonal(gram(m)), curvature),
+        ("price", contrast, precision),
+        ("DtO, likelihood", lambda m: distance_to_orthogonality(m).mean, curvature),
+        ("IMA, likelihood", contrast, curvature),
+    )
+    for name, measure, of in asked:
+        values |= {name: measure(of), f"{name}, turned": measure(turned(of))}
+    return finite(values)
+
+
+def in_use(
+    variance: Float[Tensor, "n d"], hessian: Float[Tensor, "n d d"], beta: float
+) -> Bool[Tensor, "d"]:
+    """Latents with a mean variance below 0.8: the encoder's, or the best for the decoder.
+
+    The others are noise to both, and turn freely. Before training only the decoder tells them
+    apart, while latents are being taken up only the encoder does.
+    """
+    best = optimal_variance(hessian, beta).mean(0)
+    return torch.minimum(variance.double().mean(0), best) < ACTIVE_BELOW
+
+
+def contrast(matrices: Float[Tensor, "n p d"]) -> float:
+    r"""IMA contrast, in nats; of a root of the precision I - H / beta the price of a diagonal.
+
+    The best diagonal posterior has KL = 1/2 (sum_j log P_jj - log det P) to the best Gaussian
+    one, whose precision is P: by so much, times beta, a full covariance would lower the loss (to
+    second order) if the decoder stayed. As beta goes to 0 the price becomes `IMA, likelihood`.
+    """
+    return ima_contrast(matrices).mean
+
+
+def off_diagonal(hessian: Float[Tensor, "n d d"]) -> float:
+    """Frobenius norm of what is off the diagonal, relative to the diagonal's, over samples."""
+    diagonal = hessian.diagonal(dim1=1, dim2=2)
+    off = hessian - torch.diag_embed(diagonal)
+    return float((off.norm(dim=(1, 2)) / diagonal.norm(dim=1)).mean())
+
+
+def root(gram: Float[Tensor, "n d d"]) -> Float[Tensor, "n d d"]:
+    """A square matrix with this Gram matrix: all that lengths and angles of columns depend on."""
+    squares, v = torch.linalg.eigh(gram)
+    return v * squares.clamp(min=0).sqrt()[:, None, :] @ v.mT
+
+
+def turned(matrices: Float[Tensor, "n p d"]) -> Float[Tensor, "m p d"]:
+    """The same after random rotations of the latent space, ten for each matrix."""
+    n, d = len(matrices) * TURNS, matrices.shape[2]
+    generator = torch.Generator().manual_seed(0)
+    rotations, _ = torch.linalg.qr(torch.randn(n, d, d, generator=generator).to(matrices))
+    return matrices.repeat_interleave(TURNS, 0) @ rotations
+
+
+def finite(values: dict[str, float]) -> dict[str, float]:
+    """Without what is not known, such as the correlation of constants."""
+    return {name: value for name, value in values.items() if math.isfinite(value)}

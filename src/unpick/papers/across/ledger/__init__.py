@@ -1,0 +1,1 @@
+"""The ledger across papers."""

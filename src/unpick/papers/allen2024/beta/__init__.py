@@ -1,0 +1,1 @@
+"""Section 3.3: what beta does."""

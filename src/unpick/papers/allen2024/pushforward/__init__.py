@@ -1,0 +1,1 @@
+"""Theorem 2: the decoded prior."""

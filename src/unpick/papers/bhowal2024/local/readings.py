@@ -1,0 +1,114 @@
+"""What is read off a run for tables 1 and 2 of Bhowal et al. (2024): errors of local decoders."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.stats import wilcoxon
+from torch import Tensor
+
+from unpick.data import Dataset, split
+from unpick.geometry import fit_local_decoder, jacobian_residual
+from unpick.geometry.local_decoder import LocalErrors
+from unpick.geometry.released_decoder import fit_released_decoder, released_errors
+from unpick.probe.keeping import kept
+from unpick.probe.measures import decoder, posterior
+from unpick.runs import Run
+
+FILE = "local-decoders.json"
+VERSION = 1  # one more makes the kept ones old
+OBSERVATIONS = 100  # the first of the test part, so the same for every model of a data set
+# What is compared observation by observation: the first is said to have the larger error.
+PAIRS = (
+    ("linear", "nonlinear"),
+    ("Jacobian", "linear"),
+    ("Jacobian", "nonlinear"),
+    ("Jacobian, loss", "nonlinear, loss"),
+)
+
+
+def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
+    """What a run gives, kept in its folder; see `local_errors`.
+
+    Args:
+        run: A finished one.
+        load: Gives its data set; not called if the readings are there.
+    """
+    stamp = {"version": VERSION, "observations": OBSERVATIONS}
+    return kept(run, FILE, stamp, lambda: take(run, load()))
+
+
+def take(run: Run, dataset: Dataset) -> dict[str, float]:
+    """The same, measured."""
+    model, x = run.model(), dataset.observe(split(dataset).test[:OBSERVATIONS])
+    mean, variance = posterior(model, x)
+    assert variance is not None  # no objective of the study has points for posteriors
+    return local_errors(decoder(model), mean, variance.sqrt())
+
+
+def local_errors(
+    decode: Callable[[Tensor], Tensor], mean: Float[Tensor, "n d"], deviation: Float[Tensor, "n d"]
+) -> dict[str, float]:
+    """The Jacobian, a line and a tanh, all on the same noise, and the released code's numbers.
+
+    `Jacobian`, `linear`, `nonlinear`: mean relative residual on fresh noise (eq. 11, 12); `even`,
+    the part of it that no odd map without an offset can avoid. The same with `, loss`: error of
+    the stochastic loss (A.8.2). For each of PAIRS the mean difference over observations
+    (`gain, A to B`) and a p-value (`p, A to B`) of `paired`.
+
+    With `released` before: what the released code prints, with its defaults; and with
+    `, unfitted`: the same before the single step of its fit; with `, fitted`: for our fits.
+
+    `noise`: the sum of the latents' variances, mean over observations.
+
+    Args:
+        decode: The mean decoder, after its output nonlinearity: errors are squared ones.
+        mean: Of the posterior of each observation.
+        deviation: Of the same.
+    """
+    line = fit_local_decoder(decode, mean, deviation, nonlinearity="linear")
+    curved = fit_local_decoder(decode, mean, deviation, nonlinearity="tanh")
+    found = {
+        "Jacobian": jacobian_residual(decode, mean, deviation),
+        "linear": line.errors,
+        "nonlinear": curved.errors,
+    }
+    values = {name: errors.residual for name, errors in found.items()}
+    values["even"] = float(line.errors.even.mean())
+    values |= {f"{name}, loss": errors.loss_error for name, errors in found.items()}
+    each = {name: errors.per_sample for name, errors in found.items()}
+    each |= {f"{name}, loss": loss_errors(errors) for name, errors in found.items()}
+    for first, second in PAIRS:
+        difference = (each[first] - each[second]).numpy()
+        values[f"gain, {first} to {second}"] = float(difference.mean())
+        values[f"p, {first} to {second}"] = paired(difference)
+    for name, fit in (("linear", line), ("nonlinear", curved)):
+        values[f"released {name}, fitted"] = released_errors(decode, mean, deviation, fit).fit
+        for steps, when in ((0, ", unfitted"), (1, "")):
+            released = fit_released_decoder(
+                decode, mean, deviation, nonlinearity=fit.nonlinearity, steps=steps
+            )
+            printed = released_errors(decode, mean, deviation, released)
+            values[f"released {name}{when}"] = printed.fit
+            values["released Jacobian"] = printed.jacobian  # the same for every fit
+    values["noise"] = float(deviation.square().sum(1).mean())
+    return values
+
+
+def loss_errors(errors: LocalErrors) -> Float[Tensor, "n"]:
+    """Of each observation's own stochastic loss, relative and squared; 0 where nothing moves."""
+    ratio = torch.where(errors.actual > 0, errors.approximated / errors.actual, 1.0)
+    return (ratio - 1).square()
+
+
+def paired(difference: Float[np.ndarray, "n"]) -> float:
+    """P-value that differences are positive no more than chance has it; 1 if there are none.
+
+    Wilcoxon's signed ranks, one-sided: where posteriors are wide, single observations have large
+    differences, which a t-test would follow. It speaks of other observations of the same model,
+    not of other models. A p-value near 1 says that the opposite is so.
+    """
+    if not difference.any():
+        return 1.0
+    return float(wilcoxon(difference, alternative="greater").pvalue)

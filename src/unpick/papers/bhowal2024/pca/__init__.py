@@ -1,0 +1,1 @@
+"""Table 7: principal axes."""

@@ -1,0 +1,1 @@
+"""Tables 4 to 6: OD-Score and MIG."""

@@ -1,0 +1,81 @@
+"""Scores of several models against each other, a point a run, beside published means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from unpick.plots.style import COLOURS, GREY
+
+MARKERS = "osD^v"
+WIDTH, HEIGHT = 2.4, 2.3  # of a panel, in inches
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Two scores of the runs of one model, and the two published means, if known."""
+
+    x: Float[np.ndarray, "n"]
+    y: Float[np.ndarray, "n"]
+    published: tuple[float, float] | None = None
+
+
+def score_relation(
+    rows: Mapping[str, Mapping[str, Mapping[str, Cloud]]], label: str, whole: bool = False
+) -> Figure:
+    """A row of panels for each score on the horizontal axis, a column for each data set.
+
+    After Bhowal et al. (2024), figure 4 (i) to (p). Runs are filled, published means hollow; a
+    line joins the means of the models, dashed the published ones.
+
+    Args:
+        rows: By what is on the horizontal axis, by data set, by model; the same data sets and
+            models everywhere.
+        label: What is on the vertical axis.
+        whole: Whether the horizontal axis counts.
+    """
+    panels = [panel for row in rows.values() for panel in row.values()]
+    names = list(dict.fromkeys(name for panel in panels for name in panel))
+    if not names:
+        raise ValueError("rows must hold at least one cloud, got none")
+    if len(names) > len(MARKERS):
+        raise ValueError(f"models must be {len(MARKERS)} at most, got {len(names)}")
+    looks = dict(zip(names, zip(COLOURS, MARKERS, strict=False), strict=False))
+    columns = max(len(row) for row in rows.values())
+    size = (max(3.6, WIDTH * columns + 0.5), HEIGHT * len(rows) + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(rows), columns, squeeze=False, sharey=True)
+    for k, (across, row) in enumerate(rows.items()):
+        for axes, (title, panel) in zip(grid[k], row.items(), strict=True):
+            _panel(axes, panel, looks)
+            axes.set_xlabel(across)
+            if k == 0:
+                axes.set_title(title, fontsize=9)
+            if whole:
+                axes.xaxis.get_major_locator().set_params(integer=True)
+        grid[k, 0].set_ylabel(label)
+    key = [
+        Line2D([], [], color=colour, marker=marker, ls="", ms=5, label=name)
+        for name, (colour, marker) in looks.items()
+    ]
+    if any(cloud.published for panel in panels for cloud in panel.values()):
+        key.append(Line2D([], [], color=GREY, marker="o", mfc="white", ls="--", label="published"))
+    figure.legend(handles=key, loc="outside lower center", ncols=len(key) if columns > 1 else 2)
+    return figure
+
+
+def _panel(axes: Axes, panel: Mapping[str, Cloud], looks: Mapping[str, tuple[str, str]]) -> None:
+    ours = [(np.nanmean(cloud.x), np.nanmean(cloud.y)) for cloud in panel.values()]
+    theirs = [cloud.published for cloud in panel.values() if cloud.published is not None]
+    for points, style in ((ours, "-"), (theirs, "--")):
+        if points:
+            axes.plot(*np.transpose(sorted(points)), color=GREY, ls=style, lw=0.9, zorder=0)
+    for name, cloud in panel.items():
+        colour, marker = looks[name]
+        axes.plot(cloud.x, cloud.y, marker, color=colour, ms=5, alpha=0.65, mew=0)
+        if cloud.published is not None:
+            axes.plot(*cloud.published, marker, color=colour, mfc="white", ms=6, mew=1.2)

@@ -1,0 +1,157 @@
+"""What is read off a run for tables 4 to 6 of Bhowal et al. (2024), and off several together.
+
+The OD-Score divides each part of an observation by its largest among the models. So a run keeps
+the parts of every observation, and a score needs a run of each model.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unpick.data import Dataset, split
+from unpick.geometry import (
+    decoder_jacobians,
+    distance_to_orthogonality,
+    fit_local_decoder,
+    normalised_od_score,
+    od_score,
+    polarized_regime,
+)
+from unpick.geometry.od_score import ODScore
+from unpick.geometry.released_decoder import fit_released_decoder
+from unpick.metrics import mig_sup, mutual_information_gap
+from unpick.papers.bhowal2024.scores.term import scores_by_term
+from unpick.papers.bhowal2024.settings import NAMES
+from unpick.probe.keeping import kept
+from unpick.probe.measures import SAMPLES, decoder, posterior
+from unpick.runs import Run
+from unpick.study.study import Outcome, Results
+
+FILE = "bhowal_scores.json"
+VERSION = 2  # one more makes the kept ones old
+OBSERVATIONS = 100  # at which the decoder is looked at, the same for every model
+FEWER = 20  # for the fits with the released code's term
+DIGITS = 6  # that matter, of the parts that are kept
+SCORES = {
+    "OD-Score": "matched",
+    "OD-Score, paper": "paper",
+    "OD-Score, released": "released",
+    "OD-Score, released fit": "released fit",
+    "OD-Score, Jacobian": "jacobian",
+    "OD-Score, active": "active",
+}
+
+
+def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
+    """What a run gives by itself; kept in its folder, beside the parts of its OD-Scores.
+
+    `MIG` and `MIG-sup` of means in 20 bins, on test observations; `active` latents; `residual` of
+    the local decoder; `term, MODEL`, the run's OD-Score if the released code took it for that
+    model (see `bhowal_scores_term`). Of runs with two active latents or more: `DtO, active` of
+    the Jacobian, its `DtO / chance`, and `passive share`: what of the distance of the local
+    decoder's V to the axes is gone once passive latents are left out.
+
+    Args:
+        run: A finished one.
+        load: Gives its data set; not called if the readings are there.
+    """
+    return _kept(run, load)["values"]
+
+
+def _kept(run: Run, load: Callable[[], Dataset]) -> dict[str, Any]:
+    return kept(run, FILE, {"version": VERSION}, lambda: take(run, load()))
+
+
+def take(run: Run, dataset: Dataset) -> dict[str, Any]:
+    """The same, measured: `values`, and `parts` by way of scoring, None where there is none."""
+    model, test = run.model(), split(dataset).test[:SAMPLES]
+    mean, variance = posterior(model, dataset.observe(test))
+    assert variance is not None  # all three methods have posteriors
+    codes, factors = mean.double().numpy(), dataset.factor_values(test).double().numpy()
+    active, some = polarized_regime(mean, variance).active, slice(OBSERVATIONS)
+    decode, around = decoder(model), (mean[some], variance[some].sqrt())
+    fit, jacobians = fit_local_decoder(decode, *around), decoder_jacobians(decode, mean[some])
+    parts: dict[str, Tensor | None] = {
+        "matched": od_score(fit.matrices).parts,
+        "paper": od_score(fit.matrices, variant="paper").parts,
+        "released": _released(fit.matrices),
+        "released fit": _released(fit_released_decoder(decode, *around).matrices),
+        "jacobian": od_score(jacobians).parts,
+        "active": None,
+    }
+    values = {
+        "MIG": mutual_information_gap(codes, factors).score,
+        "MIG-sup": mig_sup(codes, factors).score,
+        "active": float(active.sum()),
+        "residual": fit.residual,
+    }
+    by_term = scores_by_term(decode, around[0][:FEWER], around[1][:FEWER])
+    values |= {f"term, {name}": score for name, score in by_term.items()}
+    if active.sum() > 1:
+        dto = distance_to_orthogonality(jacobians, active=active)
+        values |= {"DtO, active": dto.mean, "DtO / chance": dto.relative}
+        parts["active"] = od_score(fit.matrices, active=active).parts
+        used, whole = (float(parts[way][:, 2].sum()) for way in ("active", "matched"))  # type: ignore[index]
+        values["passive share"] = 1 - used / whole if whole else 0.0
+    rounded = {
+        name: None if each is None else [[float(f"{v:.{DIGITS}g}") for v in row] for row in each]
+        for name, each in parts.items()
+    }
+    return {"values": values, "parts": rounded}
+
+
+def _released(matrices: Tensor) -> Tensor | None:
+    """None where columns that depend on each other leave the released code nothing to invert."""
+    try:
+        return od_score(matrices, variant="released").parts
+    except ValueError:
+        return None
+
+
+def together(results: Results) -> Results:
+    """Adds the OD-Scores, each run beside those of the other models with its seed.
+
+    A data set, or a seed, without a run of every model has none. `OD-Score, V` and `OD-Score,
+    Sigma` are the means of two parts of `OD-Score` (the third, of U, is that of V).
+    """
+    scores: dict[Run, dict[str, float]] = {}
+    for columns in results.rows().values():
+        if columns.keys() >= {*NAMES}:
+            scores |= compared([columns[name] for name in NAMES])
+    outcomes = []
+    for outcome in results.outcomes:
+        each = [scores.get(run, {}) for run in outcome.runs]
+        found = dict.fromkeys(measure for values in each for measure in values)
+        added = {m: np.array([values.get(m, math.nan) for values in each]) for m in found}
+        outcomes.append(replace(outcome, values={**outcome.values, **added}))
+    return replace(results, outcomes=tuple(outcomes))
+
+
+def compared(models: Sequence[Outcome]) -> dict[Run, dict[str, float]]:
+    """The scores of the runs whose seed every model has, as far as all of them have the parts."""
+    by_seed = [{run.config.seed: run for run in model.runs} for model in models]
+    found: dict[Run, dict[str, float]] = {}
+    for seed in set.intersection(*({*runs} for runs in by_seed)):
+        runs = [each[seed] for each in by_seed]
+        parts = [_kept(run, run.config.data.load)["parts"] for run in runs]
+        for measure, way in SCORES.items():
+            if any(each[way] is None for each in parts):
+                continue
+            scores = normalised_od_score({str(k): _score(p[way]) for k, p in enumerate(parts)})
+            for run, score in zip(runs, scores.values(), strict=True):
+                values = found.setdefault(run, {})
+                values[measure] = score.mean
+                if measure == "OD-Score":
+                    _, sigma, v = score.parts.mean(0).tolist()
+                    values |= {f"{measure}, V": v, f"{measure}, Sigma": sigma}
+    return found
+
+
+def _score(parts: list[list[float]]) -> ODScore:
+    tensor = torch.tensor(parts, dtype=torch.float64)
+    return ODScore(float(tensor.mean()), tensor.mean(1), tensor)

@@ -1,0 +1,1 @@
+"""The gap between the best ELBO and the log-likelihood."""

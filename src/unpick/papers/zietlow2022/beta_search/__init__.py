@@ -1,0 +1,1 @@
+"""Figure 3.7: a line search over beta."""

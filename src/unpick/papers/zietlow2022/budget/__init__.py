@@ -1,0 +1,1 @@
+"""The budget of precision: figures and worked examples of chapter 3."""

@@ -1,0 +1,1 @@
+"""Figure 3.6: eigenfaces and latent traversals."""

@@ -1,0 +1,1 @@
+"""Table 3.2: the polarized regime."""

@@ -1,0 +1,1 @@
+"""Chapter 4: perturbed data on which VAEs entangle."""

@@ -1,0 +1,184 @@
+"""The figures of chapter 4 of Zietlow (2022), drawn from results."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from unpick.data import DataDamaged, DataMissing, split
+from unpick.papers.zietlow2022.thesis_4.cells import found, needed, searched, unpruned
+from unpick.papers.zietlow2022.thesis_4.configs import config
+from unpick.papers.zietlow2022.thesis_4.pixels import difference
+from unpick.papers.zietlow2022.thesis_4.plane_figure import planes
+from unpick.papers.zietlow2022.thesis_4.planes import REACH, Plane, factors_of, plane
+from unpick.papers.zietlow2022.thesis_4.settings import (
+    FACTORS,
+    NAMES,
+    SETTINGS,
+    TWINS,
+    VARIATIONAL,
+    Data,
+)
+from unpick.papers.zietlow2022.thesis_4.spectra import (
+    Latents,
+    Pixels,
+    latent_spectra,
+    pixel_spectra,
+)
+from unpick.plots.comparison import Entry
+from unpick.plots.restart_scores import Search, factor_bars, grouped_scores, histograms, violins
+from unpick.plots.twins import twin_sheet
+from unpick.study.study import Outcome, Results
+
+SHOWN = 8  # images of a sheet
+EXTREMES = 4  # restarts of figures 4.10 and 4.11
+
+
+def scores(measure: str, results: Results) -> Figure | None:
+    """Tables 4.2 to 4.5: a method after the other on the original and its two twins."""
+    panels: dict[str, dict[str, list[Entry]]] = {}
+    for data, chosen in SETTINGS[results.scale].items():
+        panels[data] = {
+            NAMES[method]: [
+                Entry(
+                    twin,
+                    outcome.values[measure],
+                    None if printed is None else (printed.mean, printed.std),
+                )
+                for twin in TWINS
+                if (outcome := found(results, data, twin, method))
+                for printed in [outcome.cell.published.get(measure)]
+            ]
+            for method in chosen.methods
+        }
+    shown = {data: groups for data, groups in panels.items() if any(groups.values())}
+    return grouped_scores(shown, measure) if shown else None
+
+
+def sheet(data: Data, results: Results) -> Figure | None:
+    """Figure 4.3."""
+    if found(results, data, "modified", "beta-vae") is None:
+        return None
+    chosen = SETTINGS[results.scale][data]
+    try:
+        twin = config(data, "beta-vae", "modified", results.scale).data.load()
+    except (DataMissing, DataDamaged):
+        return None
+    some = split(twin).test[:SHOWN]
+    return twin_sheet(chosen.data.load().observe(some), twin.observe(some), chosen.epsilon)
+
+
+def search(measure: str, results: Results) -> Figure | None:
+    """Figures 4.4 to 4.7."""
+    panels: dict[str, dict[str, Search]] = {}
+    for data in FACTORS:
+        for method in VARIATIONAL:
+            before = found(results, data, "original", method)
+            outcomes = searched(results, data, method)
+            if before is None or len(outcomes) < 2:
+                continue
+            shown = {"orig.": before} | {f"{t:g}x": o for t, o in outcomes.items()}
+            kept = {name: unpruned(o, needed(before, data)) for name, o in shown.items()}
+            scored = {name: o.values[measure][kept[name]] for name, o in shown.items()}
+            panels.setdefault(data, {})[NAMES[method]] = Search(
+                scored.pop("orig."),
+                scored,
+                {name: int((~mask).sum()) for name, mask in kept.items()},
+            )
+    return violins(panels, measure) if panels else None
+
+
+def restarts(results: Results) -> Figure | None:
+    """Figure 4.8."""
+    panels: dict[str, dict[str, dict[str, Float[np.ndarray, "_"]]]] = {}
+    for data in FACTORS:
+        for method in VARIATIONAL:
+            for twin in ("original", "modified"):
+                if outcome := found(results, data, twin, method):
+                    methods = panels.setdefault(data, {}).setdefault(NAMES[method], {})
+                    methods[twin] = outcome.values["MIG"]
+    return histograms(panels, "MIG") if panels else None
+
+
+def _twins(results: Results, data: Data) -> dict[str, Outcome]:
+    """What the beta-VAE gave on each twin."""
+    outcomes = {twin: found(results, data, twin, "beta-vae") for twin in TWINS}
+    return {twin: outcome for twin, outcome in outcomes.items() if outcome is not None}
+
+
+def _table(outcome: Outcome, names: Sequence[str]) -> Float[np.ndarray, "s n"]:
+    return np.stack([outcome.values[name] for name in names], axis=1)
+
+
+def per_factor(results: Results) -> Figure | None:
+    """Figure 4.9."""
+    panels: dict[str, dict[str, Float[np.ndarray, "_ _"]]] = {}
+    factors: dict[str, list[str]] = {}
+    for data in FACTORS:
+        outcomes = _twins(results, data)
+        if outcomes:
+            names = [n for n in next(iter(outcomes.values())).values if n.startswith("MIG, ")]
+            factors[data] = [name.removeprefix("MIG, ") for name in names]
+            panels[data] = {twin: _table(outcome, names) for twin, outcome in outcomes.items()}
+    return factor_bars(panels, factors, "MIG") if panels else None
+
+
+def traversals(data: Data, results: Results) -> Figure | None:
+    """Figures 4.10 and 4.11."""
+    outcome = found(results, data, "original", "beta-vae")
+    if outcome is None or len(outcome.runs) < 2:
+        return None
+    each = min(EXTREMES, len(outcome.runs) // 2)
+    order = np.argsort(-outcome.values["MIG"])
+    factors = factors_of(data, results.scale)
+    kinds = dict(zip(factors, (order[:each].tolist(), order[::-1][:each].tolist()), strict=True))
+    dataset = outcome.cell.config.data.load()
+
+    def drawn(kind: str, k: int) -> tuple[str, Plane]:
+        run = outcome.runs[k]
+        drawing = plane(run.model(), dataset, factors[kind])
+        score = outcome.values["MIG"][k]
+        return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.told}", drawing
+
+    groups = {
+        kind: {title: p.images for title, p in (drawn(kind, k) for k in places)}
+        for kind, places in kinds.items()
+    }
+    return planes(groups, factors, REACH)
+
+
+def latents(results: Results) -> Figure | None:
+    """DtO and posterior deviations of the beta-VAE, before and after."""
+    panels: dict[str, dict[str, Latents]] = {}
+    for data in FACTORS:
+        sigmas = [f"sigma {j}" for j in range(1, FACTORS[data] + 1)]
+        panels[data] = {
+            twin: Latents(outcome.values["DtO / chance"], _table(outcome, sigmas))
+            for twin, outcome in _twins(results, data).items()
+            if "DtO / chance" in outcome.values
+        }
+    shown = {data: kinds for data, kinds in panels.items() if kinds}
+    return latent_spectra(shown) if shown else None
+
+
+def pixels(results: Results) -> Figure | None:
+    """Principal components of the data, and reconstruction errors."""
+    panels: dict[str, Pixels] = {}
+    for data, chosen in SETTINGS[results.scale].items():
+        if len(_twins(results, data)) < len(TWINS):
+            continue
+        changes = {
+            twin: difference(chosen.data, config(data, "beta-vae", twin, results.scale).data)
+            for twin in TWINS
+        }
+        errors: dict[str, dict[str, Float[np.ndarray, "_"]]] = {}
+        for method in chosen.methods:
+            for twin in TWINS:
+                outcome = found(results, data, twin, method)
+                if outcome is not None and "error" in outcome.values:
+                    errors.setdefault(NAMES[method], {})[twin] = outcome.values["error"]
+        panels[data] = Pixels(
+            {twin: change.variances for twin, change in changes.items() if change}, errors
+        )
+    return pixel_spectra(panels) if panels else None

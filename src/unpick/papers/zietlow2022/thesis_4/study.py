@@ -1,0 +1,180 @@
+"""Tables 4.2 to 4.5 and figures 4.3 to 4.11 of Zietlow (2022): data that mislead VAEs."""
+
+from functools import partial
+from itertools import product
+
+from unpick.papers.zietlow2022.thesis_4 import claims as claims
+from unpick.papers.zietlow2022.thesis_4 import figures as drawings
+from unpick.papers.zietlow2022.thesis_4.cells import MEASURES, cells, twins
+from unpick.papers.zietlow2022.thesis_4.readings import readings
+from unpick.papers.zietlow2022.thesis_4.settings import FACTORS, NAMES, OTHERS
+from unpick.study.study import Claim, Drawing, Study, trained
+
+TABLES = dict(zip(MEASURES, ("4.2", "4.3", "4.4", "4.5"), strict=True))
+SEARCHES = dict(zip(MEASURES, ("4.4", "4.5", "4.6", "4.7"), strict=True))
+
+STUDY = Study(
+    name="thesis-4",
+    title="Small changes of the data that mislead VAEs",
+    source="Zietlow (2022), tables 4.2 to 4.5 and figures 4.3 to 4.11",
+    about="""Of restarts of the beta-VAE on the original data the most and the least disentangled
+are chosen by MIG. A network that sees the factors through a single neuron draws a change of every
+image, no pixel by more than epsilon, that lowers the reconstruction loss of the entangled models
+against that of the disentangled ones (section 4.2.4). All methods are then trained on the
+`original`, on the `modified` twin, and on a twin with uniform `noise` of the same largest change.
+
+MIG, DCI (disentanglement), FactorVAE score and SAP are measured on 10 000 test images; DCI with
+our fast learner, which comes within 0.01 of the gradient boosting behind the published numbers.
+`line search` has the modified twin and the primary hyperparameter times 0.75 to 2; once it is the
+row `modified`. Over-pruned runs, with fewer active latents than factors (active means that the
+mean posterior variance is below 0.8), are left out of the search, as in the thesis; where a method
+uses fewer latents than factors already on the original, over-pruned means fewer than its median
+there.
+
+At `standard` scale images have 32 and 16 pixels, networks are small and runs short: the beta-VAE
+finds position and size of the sprites and the hues of floor and wall, no more. Its beta, 4 and 16,
+is such that restarts on the original are of both kinds; the published 8 and 32 would be 2 for as
+few pixels. By the rule above all its restarts are over-pruned, so none was left out when two were
+chosen. On rooms PCL has dense layers: with the convolutions of the others it scored more on the
+original, and lost more than its spread on two other twins. From the small sprites the weak GAN
+learns too slowly and is left out there: with convolutions what it draws looks like sprites after
+6000 steps, and its latents can be read off that, but MIG is 0.015 (one seed).
+
+Judged in the same way, the printed numbers themselves fail three of the claims, all on dSprites:
+the FactorVAE loses no more than 1.4 standard errors of the difference, the weak GAN loses 0.09
+where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.77.""",
+    cells=cells,
+    measures=MEASURES,
+    claims=(
+        Claim(
+            "The modification takes more than half of the beta-VAE's MIG, on one of the data sets "
+            "at least.",
+            trained(claims.halves),
+        ),
+        Claim(
+            "Where it does, noise of the same largest change leaves three quarters of it or more, "
+            "on one of them at least.",
+            trained(claims.noise_keeps),
+        ),
+        *(
+            Claim(
+                f"{NAMES[method]}, which is not variational, stays within its spread on {data}: "
+                "means of MIG on the original and the modified data are no further apart than the "
+                "pooled deviation over seeds.",
+                trained(partial(claims.stay, data, method)),
+            )
+            for data, method in product(FACTORS, OTHERS)
+        ),
+        Claim(
+            "Every variational method loses MIG, on both data sets.",
+            trained(partial(claims.lose, ("MIG",))),
+        ),
+        Claim(
+            "Every one loses significantly (Welch's t-test, one-sided, 5 %).",
+            trained(partial(claims.lose, ("MIG",), clearly=True)),
+        ),
+        Claim(
+            "Every one loses in DCI, FactorVAE score and SAP, too.",
+            trained(partial(claims.lose, ("DCI", "FactorVAE", "SAP"))),
+        ),
+        Claim(
+            "Tuning the hyperparameter again does not help: no value from 0.75 to 2 times the "
+            "first gets back half of the MIG that was lost. The thesis shows it on Shapes3D; at "
+            "scale standard only sprites are searched.",
+            trained(claims.not_recovered),
+        ),
+        *(
+            Claim(
+                f"The beta-VAE loses MIG for every factor of {data} that it finds (above 0.02).",
+                trained(partial(claims.every_factor, data)),
+            )
+            for data in FACTORS
+        ),
+        Claim(
+            "The change does what it is for, on each data set: it lowers the reconstruction loss "
+            "of the entangled models against that of the disentangled ones, with decoders that "
+            "were fitted anew to as many batches of images with and without it.",
+            trained(claims.misleads),
+        ),
+        Claim(
+            "No pixel changes by more than epsilon, and the change has at most a tenth of the "
+            "data's variance.",
+            claims.small,
+        ),
+    ),
+    drawings=(
+        *(
+            Drawing(
+                f"thesis-4.3-{data}",
+                f"{data}: original images, the change, and the modified twin",
+                "Figure 4.3. The change runs from minus to plus epsilon; grey is none.",
+                partial(drawings.sheet, data),
+            )
+            for data in FACTORS
+        ),
+        *(
+            Drawing(
+                f"thesis-{table}",
+                f"{measure} on the original, the modified and the noisy data",
+                f"Table {table}: a dot a seed, a bar at their mean; diamonds are the published "
+                "means with their deviations.",
+                partial(drawings.scores, measure),
+            )
+            for measure, table in TABLES.items()
+        ),
+        *(
+            Drawing(
+                f"thesis-{figure}-search",
+                f"{measure} on the modified data, with the hyperparameter scaled",
+                f"Figure {figure}: a dot a run, a shape where there are at least four; dashed is "
+                "the mean on the original data. Below stands how many over-pruned runs were left "
+                "out there.",
+                partial(drawings.search, measure),
+            )
+            for measure, figure in SEARCHES.items()
+        ),
+        Drawing(
+            "thesis-4.8",
+            "MIG of restarts, original and modified",
+            "Figure 4.8, with the original data as an outline.",
+            drawings.restarts,
+        ),
+        Drawing(
+            "thesis-4.9",
+            "MIG of every factor, beta-VAE",
+            "Figure 4.9, with the noisy twin beside: bars are means, dots are seeds.",
+            drawings.per_factor,
+        ),
+        *(
+            Drawing(
+                f"thesis-4.10-{data}",
+                f"{data}: planes of the latent spaces of the most and the least disentangled",
+                "Figures 4.10 and 4.11: restarts of the beta-VAE on the original data. The two "
+                "latents are those that together know the largest share of the two named factors "
+                "(mutual information, one latent for each), or of the one named twice; the others "
+                "stay at their mean. A latent that falls where its factor rises is flipped. A hue "
+                "along one axis is a Cartesian embedding, a hue around the centre a polar one.",
+                partial(drawings.traversals, data),
+            )
+            for data in FACTORS
+        ),
+        Drawing(
+            "latents",
+            "The latent space of the beta-VAE before and after",
+            "Not in the thesis. Above: is the decoder aligned, though not with the factors? The "
+            "distance to orthogonality over active latents (two of them at least), 1 is a random "
+            "rotation. Below: deviations of the posterior, a thin line a run.",
+            drawings.latents,
+        ),
+        Drawing(
+            "pixels",
+            "How much the data change",
+            "Not in the thesis. Above: variances of the first 30 principal components of 1000 "
+            "test images, as shares of the original's total. Below: reconstruction errors on "
+            "test images of the data that the model was trained on.",
+            drawings.pixels,
+        ),
+    ),
+    read=readings,
+    twins=twins,
+)

@@ -1,0 +1,17 @@
+"""Pictures of arrays: they know tensors and data sets, never a run or a study."""
+
+from unpick.plots.images import contact_sheet, image_grid, latent_squares, traversals
+from unpick.plots.style import BLUE, COLOURS, GREY, ORANGE, house_style, save
+
+__all__ = [
+    "BLUE",
+    "COLOURS",
+    "GREY",
+    "ORANGE",
+    "contact_sheet",
+    "house_style",
+    "image_grid",
+    "latent_squares",
+    "save",
+    "traversals",
+]

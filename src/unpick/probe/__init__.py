@@ -1,0 +1,1 @@
+"""One view of a trained model, and every measure of it by name."""

@@ -1,0 +1,264 @@
+"""What a study is: a table or figure of a paper, said as data; and what came out of it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from unpick.data import Dataset
+from unpick.perturb import PerturbConfig
+from unpick.probe.measures import readings
+from unpick.runs import Run
+from unpick.study.published import Printed
+from unpick.training import RunConfig
+from unpick.training.config import to_json
+
+Scale: TypeAlias = Literal["quick", "standard", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+# Fields of models that say nothing of one without a decoder.
+DECODER = (
+    "likelihood",
+    "decoder",
+    "decoder_activation",
+    "decoder_dense",
+    "decoder_norm",
+    "start_channels",
+)
+# What is read off a finished run; the function gives the run's data, if need be.
+Read: TypeAlias = Callable[[Run, Callable[[], Dataset]], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs that differ in their seed only: one entry of a table, or one point of a figure.
+
+    Attributes:
+        row: Heads a group of entries; the data set, as a rule.
+        column: The entry within it; the method, as a rule.
+        config: What is run, with one seed after the other.
+        seeds: How many, unless somebody asks for more or fewer.
+        published: The printed value of each measure, where there is one.
+        note: What was chosen here because the paper does not say it, or what stands for what.
+        first: The first seed; runs that must not be the beginning of others begin elsewhere.
+    """
+
+    row: str
+    column: str
+    config: RunConfig
+    seeds: int = 10
+    published: Mapping[str, Printed] = field(default_factory=dict)
+    note: str = ""
+    first: int = 0
+
+    def configs(self, seeds: int | None = None) -> list[RunConfig]:
+        """One a seed."""
+        return [self.with_seed(k) for k in range(seeds or self.seeds)]
+
+    def with_seed(self, k: int) -> RunConfig:
+        """Of its k-th run."""
+        return replace(self.config, seed=self.first + k)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A cell, its runs, and what was measured on each of them.
+
+    Attributes:
+        cell: What was asked for.
+        runs: Finished ones, by seed.
+        values: For each measure a value a run; nan for a run that has none.
+        departs: What differs from the published setting, or is not said there; empty if nothing.
+    """
+
+    cell: Cell
+    runs: tuple[Run, ...]
+    values: Mapping[str, Float[np.ndarray, "s"]]
+    departs: str = ""
+
+    def mean(self, measure: str) -> float:
+        """Over seeds."""
+        return float(np.nanmean(self.values[measure]))
+
+    def deviation(self, measure: str) -> float:
+        """Over seeds; nan for a single one."""
+        return (
+            float(np.nanstd(self.values[measure], ddof=1)) if self.count(measure) > 1 else math.nan
+        )
+
+    def count(self, measure: str) -> int:
+        """How many seeds have a value."""
+        return int(np.isfinite(self.values[measure]).sum())
+
+    def differs(self, measure: str) -> float | None:
+        """From the published value, in standard errors of the difference.
+
+        None if there is none, or its error is not known.
+        The published value's own error counts, of as many restarts as the paper had, and the half
+        unit of its last digit that printing it took away.
+        """
+        printed = self.cell.published.get(measure)
+        if printed is None or math.isnan(printed.error) or self.count(measure) < 2:
+            return None
+        variance = self.deviation(measure) ** 2 / self.count(measure) + printed.error**2
+        return (self.mean(measure) - printed.mean) / math.sqrt(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What came out of a study at one scale.
+
+    Attributes:
+        study: Which.
+        scale: At which.
+        outcomes: The cells that have runs.
+        missing: Why others have none, a sentence each.
+    """
+
+    study: "Study"
+    scale: Scale
+    outcomes: tuple[Outcome, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def rows(self) -> dict[str, dict[str, Outcome]]:
+        """Outcomes by row, then by column."""
+        rows: dict[str, dict[str, Outcome]] = {}
+        for outcome in self.outcomes:
+            rows.setdefault(outcome.cell.row, {})[outcome.cell.column] = outcome
+        return rows
+
+    def every(self, checks: Mapping[str, bool]) -> "bool | None":
+        """Whether all of them hold; not known if they do but the study is not complete."""
+        if not all(checks.values()):
+            return False
+        whole = len(self.outcomes) == len(self.study.cells(self.scale))
+        return True if checks and whole else None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds, None if what it speaks of was not measured, and the evidence."""
+
+    holds: bool | None
+    evidence: str
+
+    @property
+    def word(self) -> str:
+        """For people."""
+        return {True: "holds", False: "fails", None: "not measured"}[self.holds]
+
+
+Check: TypeAlias = Callable[[Results], Verdict]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the source says, in our words, and how to tell from the results."""
+
+    text: str
+    check: Check
+
+
+def trained(check: Check) -> Check:
+    """The same, but without a verdict at scale `quick`, where nothing is trained to the end."""
+
+    def careful(results: Results) -> Verdict:
+        verdict = check(results)
+        return Verdict(None, verdict.evidence) if results.scale == "quick" else verdict
+
+    return careful
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of a study, drawn from its results; None if what it needs was not run."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[Any], Figure | None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table or figure of a paper.
+
+    Attributes:
+        name: As on the command line.
+        title: What it is about.
+        source: Paper, table, figure.
+        about: What was done and what is open, in a paragraph or more, separated by empty lines.
+        cells: What is run at a scale; nothing if all is computed on the spot.
+        measures: What the table shows of each cell; keys of what `read` gives.
+        claims: What the source says.
+        drawings: Its figures.
+        read: What is read off a finished run, and kept in its folder.
+        twins: Perturbed twins that cells are trained on; made before.
+        together: Adds to the outcomes what runs tell only beside each other.
+    """
+
+    name: str
+    title: str
+    source: str
+    about: str
+    cells: Callable[[Scale], Sequence[Cell]] = lambda scale: ()
+    measures: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+    read: Read = readings
+    twins: Callable[[Scale], Sequence[PerturbConfig]] = lambda scale: ()
+    together: Callable[[Results], Results] = lambda results: results
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """Of `about`, each on one line."""
+        return [" ".join(text.split()) for text in self.about.split("\n\n") if text.strip()]
+
+    def departures(self, cell: Cell) -> str:
+        """What differs between a cell and the same one at the scale of the paper, and its note."""
+        for paper in self.cells("paper"):
+            if (paper.row, paper.column) == (cell.row, cell.column):
+                told = departures(cell.config, paper.config)
+                return "; ".join(text for text in (told, cell.note) if text)
+        return cell.note or "the paper gives no setting"
+
+
+def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConfig) -> str:
+    """What differs between two configurations of a kind, in words.
+
+    Example:
+        >>> from unpick.training import preset
+        >>> departures(replace(preset("synth-lin"), steps=500), preset("synth-lin"))
+        'steps 500 instead of 187200'
+    """
+    hidden: tuple[str, ...] = ("seed", "path", "recipe")
+    if isinstance(config, RunConfig) and not config.objective.decodes:
+        hidden += DECODER
+    ours, theirs = to_json(config), to_json(paper)
+    leaves, other = _leaves(ours), _leaves(theirs)
+    told = {
+        # Fields that only one of two kinds has go with the kind, which is named.
+        key: f"{key[1]} {value} instead of {other[key]}"
+        for key, value in leaves.items()
+        if value != other.get(key, value) and key[1] not in hidden
+    }
+    # The data and the model stand apart, so that methods share them.
+    same = {name: ours[name] for name in ours if name in ("data", "model")}
+    first = [told.pop(key) for key in _leaves(same) if key in told]
+    return "; ".join(", ".join(part) for part in (first, told.values()) if part)
+
+
+def _leaves(document: dict[str, Any]) -> dict[tuple[str, str], str]:
+    """The fields that have a value of their own, as text; layers by the kind of network, too."""
+    leaves: dict[tuple[str, str], str] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            leaves |= {("", name): value["type"]} | _leaves(value)
+        elif isinstance(value, list):  # nothing beside the layers of another kind
+            leaves[document["type"], name] = " ".join(map(str, value))
+        elif name != "type":
+            leaves["", name] = f"{value}"
+    return leaves

@@ -1,0 +1,188 @@
+"""What Allen (2024) says of beta, judged from planted results."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from unpick.data.synthetic import Circles
+from unpick.models import linear_vae
+from unpick.papers.allen2024.beta import claims as claims
+from unpick.papers.allen2024.beta import figures as drawings
+from unpick.papers.allen2024.beta.readings import circle_labels, thresholds
+from unpick.papers.allen2024.beta.study import GRID, PLANTED, STUDY
+from unpick.papers.zietlow2022.chapter3 import beta_of
+from unpick.runs import Run
+from unpick.study import Outcome, Results
+
+CELLS = STUDY.cells("quick")
+LIMITS = {"points": 0.09, "circles": 1.09, "groups": 10.09}  # twice radius^2 / 2, added up
+
+
+def ideal(beta):
+    """Every level is lost at once, at a third of its threshold."""
+    values = {"off average": 0.02, "off point": 0.5, "active": 2.0 * (beta < LIMITS["groups"])}
+    for level, limit in LIMITS.items():
+        lost = beta > limit / 3
+        values |= {level: 0.0 if lost else 0.97, f"overlap, {level}": 0.96 if lost else 0.03}
+    return values
+
+
+def closed_form(beta):
+    """What the best linear VAE has."""
+    variance = claims.closed_form(PLANTED, 4, beta)
+    return {f"variance {k}": v for k, v in enumerate(variance, 1)} | {
+        "active": (variance < 0.95).sum()
+    }
+
+
+def planted(change=lambda beta, values: {}, seeds=1, cells=CELLS):
+    """Results as they should be, but for what `change` says."""
+    outcomes = []
+    for cell in cells:
+        beta = beta_of(cell.config)
+        values = (ideal if cell.row == "circles" else closed_form)(beta)
+        values |= change(beta, values)
+        arrays = {name: np.full(seeds, value, dtype=float) for name, value in values.items()}
+        runs = tuple(Run(Path(), cell.with_seed(k), {}) for k in range(seeds))
+        outcomes.append(Outcome(cell, runs, arrays))
+    return Results(STUDY, "quick", tuple(outcomes))
+
+
+def at(where, **changes):
+    """Changes at one beta only; `__` stands for a comma, `_` for a space."""
+    named = {k.replace("__", ", ").replace("_", " "): v for k, v in changes.items()}
+    return planted(lambda beta, values: named if beta == where else {})
+
+
+OF_CIRCLES = (
+    claims.close,
+    claims.in_order,
+    claims.centres,
+    claims.mean_only,
+    claims.at_thresholds,
+    claims.overlap,
+    claims.glue,
+    claims.averages,
+)
+OF_LINEAR = (claims.smaller_keeps_more, claims.linear_rule, claims.collapses_above)
+
+
+@pytest.mark.parametrize("claim", OF_CIRCLES + OF_LINEAR)
+def test_what_the_source_says_holds_where_it_is_so_and_is_open_where_a_beta_is_missing(claim):
+    whole = planted()
+    assert claim(whole).holds is True
+    row = "circles" if claim in OF_CIRCLES else "linear-gaussian"
+    gone = next(o for o in whole.outcomes if o.cell.row == row)
+    rest = tuple(o for o in whole.outcomes if o is not gone)
+    assert claim(replace(whole, outcomes=rest)).holds is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "results", "told"),
+    [
+        (claims.close, at(0.01, circles=0.7), "at beta 0.01: points 97%, circles 70%"),
+        (claims.in_order, at(0.01, circles=0.4), "points from beta 0.1, circles from beta 0.01"),
+        (
+            claims.in_order,
+            planted(lambda beta, values: {"groups": 0.9}),
+            "circles from beta 0.4, groups never",
+        ),
+        (
+            claims.centres,
+            planted(lambda beta, values: {"points": values.get("circles")}),
+            "circles without points nowhere; groups without circles at beta 0.4, 1, 2 (",
+        ),
+        (claims.mean_only, at(24.0, groups=0.02), "groups 2%; 0 latents active"),
+        (claims.mean_only, at(24.0, active=1.0), "groups 0%; 1 latents active"),
+        (claims.at_thresholds, at(0.2, points=0.3), "points (predicted 0.09): above it 30%"),
+        (
+            claims.at_thresholds,
+            at(0.2, circles=0.4),
+            "circles (predicted 1.1): above it 0% at most, below a quarter of it 40% at least",
+        ),
+        (claims.overlap, at(8.0, overlap__groups=0.9), "largest step back 0.060"),
+        (claims.overlap, at(0.01, overlap__points=0.6), "points 0.60 to 0.96, circles 0.03"),
+        (claims.glue, at(1.0, circles=0.6), "above 0.75: 60% or less"),
+        (claims.glue, at(0.1, groups=0.4), "below 0.25: 40% or more"),
+        (claims.averages, at(0.01, off_average=0.2), "by 20.0% of the data's deviation at most"),
+        (
+            claims.averages,
+            at(1.0, off_point=0.01),
+            "8 of 9 betas where points overlap; the point is",
+        ),
+        (
+            claims.averages,
+            planted(lambda beta, values: {"overlap, points": 0.1}),
+            "0 of 0 betas",
+        ),
+        (claims.smaller_keeps_more, at(0.15, active=4.0), "3 at 0.1, 4 at 0.15, 2 at 0.3"),
+        (claims.collapses_above, at(8.0, active=0.0), "(beta 10.1): 0 or more in use up to 8"),
+        (
+            claims.collapses_above,
+            at(24.0, active=1.0),
+            "(beta 18.3): 1 or more in use up to 14, 1",
+        ),
+        (claims.linear_rule, at(6.0, active=2.0), "as the rule says at 9 of 10 betas"),
+        (claims.linear_rule, at(0.03, active=4.0), "off the closed form by 0.000 at most"),
+    ],
+)
+def test_what_is_not_so_is_found_out(claim, results, told):
+    verdict = claim(results)
+    assert verdict.holds is False
+    assert told in verdict.evidence
+
+
+def test_a_beta_that_changes_nothing_keeps_nothing():
+    assert claims.smaller_keeps_more(planted(lambda beta, values: {"active": 2.0})).holds is False
+
+
+def test_levels_merge_by_the_variance_of_what_merges():
+    dataset = Circles().load()
+    x = dataset.observe(torch.arange(len(dataset)))
+    found = thresholds(x, circle_labels(dataset))
+    assert found == pytest.approx(LIMITS, rel=0.03)
+    assert claims.limits(Circles()) == found
+    # Of all, which is the only one that a linear VAE has.
+    assert claims.collapse_limit(Circles()) == pytest.approx(found["groups"], rel=1e-5)
+    for share, used in ((0.99, True), (1.01, False)):
+        assert bool(linear_vae(x, 2, share * found["groups"] / 2).weights.any()) == used
+
+
+def test_the_best_linear_vae_has_the_noise_by_the_eigenvalue():
+    dataset = PLANTED.load()
+    x = dataset.observe(torch.arange(len(dataset)))
+    values = torch.linalg.eigvalsh(torch.cov(x.double().T, correction=0)).numpy()[:-5:-1]
+    for beta in GRID["linear-gaussian"]:
+        expected = np.minimum(1, beta / 2 / values)
+        assert claims.closed_form(PLANTED, 4, beta) == pytest.approx(expected, rel=1e-6)
+
+
+def test_figures_show_every_beta_and_restart():
+    results = planted(seeds=3)
+    kept, overlap = drawings.draw_merging(results).axes
+    for axes, name in ((kept, "points"), (overlap, "overlap, points")):
+        line, *dots = [each for each in axes.lines if each.get_linestyle() != ":"][:4]
+        said = [ideal(beta)[name] for beta in GRID["circles"]]
+        for each in (line, *dots):
+            assert each.get_ydata() == pytest.approx(said)
+    dotted = [each.get_xdata()[0] for each in kept.lines if each.get_linestyle() == ":"]
+    assert dotted == pytest.approx([*LIMITS.values()], rel=0.03)
+    variances, active = drawings.draw_collapse(results).axes
+    assert len(variances.lines) == 4 * (1 + 3) + 3  # latents: a curve and seeds; directions
+    exact, *seeds = active.lines[:4]
+    for line in seeds:
+        steps = np.interp(line.get_xdata(), exact.get_xdata(), exact.get_ydata())
+        assert line.get_ydata() == pytest.approx(steps)
+    for draw in (drawings.draw_merging, drawings.draw_collapse):
+        assert draw(Results(STUDY, "quick")) is None
+
+
+def test_a_restart_that_is_missing_leaves_a_gap():
+    first, second = planted(seeds=2).outcomes[:2]
+    short = replace(second, values={"points": second.values["points"][:1]})
+    table = drawings.sweep_table({0.01: first, 0.03: short}, "points")
+    assert table[0].tolist() == first.values["points"].tolist()
+    assert np.isnan(table[1]).tolist() == [False, True]

@@ -1,0 +1,251 @@
+from inspect import unwrap
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import bernoulli, poisson
+
+from unpick.models import linear_vae
+from unpick.papers.allen2024.ledger.beta import PARAMETER, scaled_likelihood
+from unpick.papers.allen2024.ledger.elbo import KINKED, SMOOTH, expansion
+from unpick.papers.allen2024.ledger.hessian import posterior_cost, searched_covariance
+from unpick.papers.allen2024.ledger.linear import searched_linear_vae
+from unpick.papers.allen2024.ledger.pushforward import is_rival
+from unpick.papers.ledger import LEDGER
+from unpick.theory.dispersion import train_bernoulli_twins, train_twins
+from unpick.theory.pushforward import push_forward
+from unpick.theory.surfaces import (
+    box_muller,
+    conformal_helicoid,
+    helicoid,
+    plane,
+    polar,
+    sphere,
+    strip,
+    turned,
+)
+
+
+def test_a_diagonal_hessian_in_the_wrong_order_is_no_maximum():
+    """Theorem 4: eigenvalues -1, -2 and variances 1, 2."""
+    values, variances = np.array([-1.0, -2.0]), np.array([1.0, 2.0])
+    sums = {order: float(values[list(order)] @ variances) for order in permutations(range(2))}
+    assert sums == {(0, 1): -5.0, (1, 0): -4.0}
+    assert LEDGER["A-T4"].standing.diagonal(values, variances) == pytest.approx(values[::-1])
+    assert float(values @ variances) < 0 < np.linalg.norm(values) * np.linalg.norm(variances)
+
+
+def test_equal_variances_leave_the_axes_free():
+    """Theorem 4, 5: S = I and the full covariance do not see a rotation; the diagonal one does."""
+    hessian, straight = -np.array([[3.0, 1.0], [1.0, 3.0]]), np.diag([-2.0, -4.0])
+    assert np.trace(hessian) == np.trace(straight) == -6
+    for diagonal, costs in ((True, [np.log(4), np.log(15) / 2]), (False, [np.log(15) / 2] * 2)):
+        found = [
+            posterior_cost(h, searched_covariance(h, 1.0, diagonal), 1.0)
+            for h in (hessian, straight)
+        ]
+        assert found == pytest.approx(costs, abs=1e-6)
+
+
+def test_best_variances_are_not_the_diagonal_of_the_best_covariance():
+    hessian = -np.array([[3.0, 1.0], [1.0, 3.0]])
+    best = LEDGER["A-E7"].printed
+    assert best.diagonal(hessian, 1.0) == pytest.approx([1 / 4, 1 / 4])
+    assert np.diag(best.full(hessian, 1.0)) == pytest.approx([4 / 15, 4 / 15])
+
+
+def logs(decode, a, b):
+    """Of the factors along the curves of both latents."""
+    return push_forward(decode, torch.tensor([[a, b]]).double()).along_latents[0]
+
+
+def test_which_factors_ignore_the_other_latent():
+    """Theorem 2: along z_1 from 0 to 1, then along z_2."""
+    start, first, second, both = (
+        {decode: logs(decode, a, b) for decode in (strip, helicoid, sphere)}
+        for a, b in ((0, 0), (1, 0), (0, 1), (1, 1))
+    )
+    assert first[strip][1] == start[strip][1]
+    assert second[strip][0] == start[strip][0]
+    assert float(first[helicoid][1] - start[helicoid][1]) == pytest.approx(-np.log(2) / 2)
+    assert float(second[helicoid][0] - start[helicoid][0]) == pytest.approx(0)
+    assert float(first[sphere][1] - start[sphere][1]) == pytest.approx(np.log(2))
+    # Whether the density by area is a function of z_1 times one of z_2 at least.
+    mixed = {
+        decode: float((start[decode] - first[decode] - second[decode] + both[decode]).sum())
+        for decode in (strip, helicoid, sphere)
+    }
+    assert mixed == pytest.approx({strip: 0, helicoid: 0, sphere: 2 * np.log(3 / 4)}, abs=1e-9)
+
+
+def test_conformal_decoders_can_be_turned_and_the_plane_has_polar_latents():
+    """Corollary 2.1."""
+    assert is_rival(conformal_helicoid, turned(37.0))
+    assert not is_rival(helicoid, turned(37.0))
+    assert is_rival(helicoid, turned(90.0))  # a signed permutation
+    assert is_rival(plane, box_muller)
+    assert is_rival(box_muller, polar)
+    assert not is_rival(helicoid, box_muller)
+    assert not is_rival(plane, lambda z: 2 * z)  # orthogonal columns, another density
+
+
+@pytest.mark.parametrize(("activation", "order"), [(SMOOTH, (4, 4)), (KINKED, (2, 3))])
+def test_order_of_the_expansion_with_and_without_a_residual(activation, order):
+    for residual, power in zip((True, False), order, strict=True):
+        errors = []
+        for scale in (0.03, 0.01):
+            parts = expansion(activation, scale, residual)
+            expanded = parts.at_mean + parts.bend * scale**2 / 2
+            errors.append(np.abs(expanded - parts.expected).mean())
+        assert np.log(errors[0] / errors[1]) / np.log(3) == pytest.approx(power, abs=0.05)
+
+
+def test_a_linear_vae_with_more_noise_shrinks_components_and_loses_the_weak():
+    """Corollary 1.1: eigenvalues 9.25, 1.25 and 0.25; the model's own noise variance is 0.25."""
+    data = np.diag([9.25, 1.25, 0.25])
+    for noise, lengths in ((0.25, [3, 1]), (1.0, [8.25**0.5, 0.5]), (2.0, [7.25**0.5, 0])):
+        found = np.linalg.norm(searched_linear_vae(data, 2, noise), axis=1)
+        assert found == pytest.approx([*lengths, 0], abs=1e-3)
+        x = torch.from_numpy(np.concatenate([np.eye(3), -np.eye(3)]) @ np.sqrt(3 * data))
+        closed = linear_vae(x, 2, noise).weights.norm(dim=1)
+        assert closed.numpy() == pytest.approx([*lengths, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("hidden", [0, 5])
+@pytest.mark.parametrize(("optimiser", "rounding"), [("sgd", 1e-12), ("adam", 1e-4)])
+def test_a_beta_vae_trains_as_a_vae_of_beta_times_the_variance(hidden, optimiser, rounding):
+    x = torch.randn(30, 4, generator=torch.Generator().manual_seed(0))
+    options = {"hidden": hidden, "optimiser": optimiser, "rate": 3e-3}
+    same = train_twins(x, 3.0, 0.2, **options)
+    other = train_twins(x, 3.0, 0.2, twin_variance=0.2, **options)
+    assert same.difference < rounding
+    assert other.difference > 0.01
+
+
+def test_a_power_of_two_scales_without_rounding():
+    x = torch.randn(30, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(*(getattr(train_twins(x, 4.0, 0.5), name) for name in ("beta_vae", "vae")))
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_a_tempered_bernoulli_vae_is_another(optimiser):
+    """Theorem 3: there is no twin, but at beta = 1, where it is the same model."""
+    x = torch.rand(30, 4, generator=torch.Generator().manual_seed(0)).round()
+    apart = [
+        train_bernoulli_twins(x, beta, hidden=5, optimiser=optimiser).difference
+        for beta in (1.0, 1.1, 2.0)
+    ]
+    assert apart[0] == 0
+    assert 1e-3 < apart[1] < apart[2]
+
+
+def test_a_bernoulli_decoder_learns_the_log_odds_times_beta():
+    """Equal pixels leave latents nothing to tell; three parts of white to one have odds 3."""
+    found = train_bernoulli_twins(
+        torch.full((8, 1), 0.75), 10.0, optimiser="adam", rate=0.05, steps=600
+    )
+    bias = [float(weights[-1]) for weights in (found.beta_vae, found.vae)]
+    assert bias == pytest.approx([np.log(3), 10 * np.log(3)], rel=0.1)
+
+
+def test_a_learned_variance_is_not_scaled():
+    """Theorem 3: the losses differ by more than a factor once log sigma^2 counts."""
+    beta, pixels = 4.0, 6
+    error, log_variance = torch.tensor([3.0, -0.5], requires_grad=True)
+    first = error / (2 * log_variance.exp()) + pixels / 2 * log_variance
+    second = error / (2 * beta * log_variance.exp()) + pixels / 2 * (np.log(beta) + log_variance)
+    slopes = [torch.autograd.grad(loss, (error, log_variance)) for loss in (first, second)]
+    by_error, by_variance = (float(a / b) for a, b in zip(*slopes, strict=True))
+    assert by_error == pytest.approx(beta)
+    assert by_variance != pytest.approx(beta, rel=0.5)
+
+
+def masses(family, beta):
+    """Of a likelihood divided by beta: those that count, by value."""
+    chances = scaled_likelihood(family, beta)
+    return {k / 10: chances[k] for k in range(400) if abs(chances[k]) > 1e-6}
+
+
+def test_a_mean_of_two_observations_halves_the_variance_and_half_an_observation_is_none():
+    """Theorem 3: the binomial series of (1 + e^theta)^(1 / beta)."""
+    odds = np.exp(PARAMETER)
+    p = odds / (1 + odds)
+    binomial = {0.0: (1 - p) ** 2, 0.5: 2 * p * (1 - p), 1.0: p**2}
+    assert masses("Bernoulli", 0.5) == pytest.approx(binomial)
+    half = masses("Bernoulli", 2.0)
+    series = {0.0: 1, 2.0: odds / 2, 4.0: -(odds**2) / 8}
+    assert [half[x] * (1 + odds) ** 0.5 for x in series] == pytest.approx([*series.values()])
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.8, 2.0])
+def test_a_scaled_poisson_moves_to_multiples_of_beta(beta):
+    rate = np.exp(PARAMETER) / beta
+    chances = {beta * n: poisson.pmf(n, rate) for n in range(20) if poisson.pmf(n, rate) > 1e-6}
+    found = masses("Poisson", beta)
+    assert [*found] == pytest.approx([*chances])
+    assert [*found.values()] == pytest.approx([*chances.values()])
+    assert (1.0 in found) == (beta == 0.5)
+
+
+def test_a_tempered_bernoulli_has_another_variance():
+    """Renormalised p^(1/beta) at odds 4 and beta = 2 has odds 2."""
+    p, beta = 0.8, 2.0
+    tempered = p ** (1 / beta) / (p ** (1 / beta) + (1 - p) ** (1 / beta))
+    assert tempered == pytest.approx(2 / 3)
+    assert tempered * (1 - tempered) < beta * p * (1 - p)
+
+
+def test_a_black_image_fits_whatever_is_decoded_as_printed():
+    """Appendix A.4: at x = 0 the printed likelihood is 0, the corrected one log(1 - s)."""
+    entry, s = LEDGER["A-SA.4"], np.array([0.1, 0.5, 0.9])
+    assert entry.printed(s) == pytest.approx(0)
+    assert entry.standing(s) == pytest.approx(bernoulli.logpmf(0, s))
+
+
+def test_a_slope_of_one_costs_log_two():
+    """Eq. 14 at beta = 1."""
+    entry = LEDGER["A-E14"]
+    assert entry.printed(1.0, 1.0) == pytest.approx(0.5)
+    assert entry.standing(1.0, 1.0) == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": 0.0}, "beta must be positive and finite, got 0"),
+        ({"variance": float("inf")}, "^variance must be positive and finite, got inf"),
+        ({"twin_variance": 0.0}, "twin_variance must be positive and finite, got 0"),
+        ({"twin_variance": -1.0}, "twin_variance must be positive and finite, got -1"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"latents": 0}, "latents must be at least 1, got 0"),
+        ({"hidden": -1}, "hidden must be at least 0, got -1"),
+        ({"rate": 0.0}, "rate must be positive and finite, got 0"),
+        ({"rate": 1e9}, r"rate must let the weights move and stay finite, got 1000000000\.0"),
+        ({"x": torch.zeros(3)}, r"x must have shape \(observations, outputs\), .* got \(3,\)"),
+        ({"x": torch.zeros(0, 3)}, r"x must have shape .* got \(0, 3\)"),
+        ({"x": torch.full((3, 2), torch.nan)}, "x must be finite, got nan"),
+        ({"optimiser": "rprop"}, "optimiser must be one of"),
+    ],
+)
+def test_bad_twins_are_refused(options, message):
+    plain = {"x": torch.ones(4, 2), "beta": 2.0, "variance": 1.0}
+    with pytest.raises(ValueError, match=message):
+        unwrap(train_twins)(**plain | options)  # users have no types checked
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": -1.0}, "beta must be positive and finite, got -1"),
+        ({"rate": float("nan")}, "rate must be positive and finite, got nan"),
+        ({"x": torch.full((4, 2), 1.5)}, r"x must lie in \[0, 1\], got 1.5 to 1.5"),
+        ({"x": torch.full((4, 2), torch.nan)}, r"x must lie in \[0, 1\], got nan to nan"),
+        ({"x": torch.zeros(0, 2)}, r"x must have shape .* got \(0, 2\)"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+    ],
+)
+def test_bad_bernoulli_twins_are_refused(options, message):
+    plain = {"x": torch.ones(4, 2), "beta": 2.0}
+    with pytest.raises(ValueError, match=message):
+        unwrap(train_bernoulli_twins)(**plain | options)

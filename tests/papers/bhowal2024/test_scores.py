@@ -1,0 +1,335 @@
+"""What Bhowal et al. say of MIG and the OD-Score, judged from planted results."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import pearsonr
+
+from unpick.data import split
+from unpick.data.files import FileConfig
+from unpick.data.synthetic import SynthNonlin
+from unpick.geometry import fit_local_decoder, normalised_od_score, od_score
+from unpick.models import MLP
+from unpick.objectives import BetaTCVAE, BetaVAE
+from unpick.papers.bhowal2024.scores import claims as claims
+from unpick.papers.bhowal2024.scores.figures import Cloud, score_relation
+from unpick.papers.bhowal2024.scores.readings import FILE, SCORES, readings, take, together
+from unpick.papers.bhowal2024.scores.study import STUDY, draw_active, draw_relation
+from unpick.papers.bhowal2024.scores.term import scores_by_term
+from unpick.probe.measures import decoder, posterior
+from unpick.runs import Run, make, read
+from unpick.runs.disk import finish
+from unpick.study import Outcome, Results, collect
+from unpick.study.study import Cell
+from unpick.training import preset
+
+CELLS = [c for c in STUDY.cells("standard") if not isinstance(c.config.data, FileConfig)]
+NAMES = claims.NAMES
+WORST = {name: k for k, name in enumerate(NAMES)}  # the paper's order, but on rooms
+
+
+def planted(values, cells=CELLS, scale="standard"):
+    """Results where `values(cell)` gives the readings of a cell, or None."""
+    found = [(cell, values(cell)) for cell in cells]
+    outcomes = [
+        Outcome(
+            cell,
+            tuple(Run(Path(), cell.with_seed(k), {}) for k in range(len(next(iter(v.values()))))),
+            {name: np.asarray(each, dtype=float) for name, each in v.items()},
+        )
+        for cell, v in found
+        if v is not None
+    ]
+    return Results(STUDY, scale, tuple(outcomes))
+
+
+def as_printed(cell, seeds=5, spread=0.001):
+    """The paper's own means, all ways to compute a score in agreement, and some spread."""
+    wobble = spread * np.linspace(-1, 1, seeds)
+    means = {m: printed.mean for m, printed in cell.published.items()}
+    score = means["OD-Score"] - wobble  # the lower, the higher MIG: over restarts, too
+    values = {"MIG": means["MIG"] + wobble, "MIG-sup": means["MIG-sup"] + wobble}
+    values |= dict.fromkeys((*SCORES, "OD-Score, V", "DtO / chance"), score)
+    values |= {f"term, {name}": np.full(seeds, 0.95) for name in NAMES}  # which changes nothing
+    values |= {"active": [5, 6, 7, 6, 5][:seeds], "passive share": np.full(seeds, 0.2)}
+    return values
+
+
+def verdicts(results):
+    return [claim.check(results).holds for claim in STUDY.claims]
+
+
+def test_the_papers_own_numbers_satisfy_every_claim():
+    assert all(holds is True for holds in verdicts(planted(as_printed)))
+
+
+def test_nothing_but_what_needs_no_training_is_known_without_it():
+    untrained = [claim.check is claims.printed_falls for claim in STUDY.claims]
+    assert [holds is True for holds in verdicts(Results(STUDY, "standard"))] == untrained
+    any_model = [claim.check is claims.without_term for claim in STUDY.claims]
+    short = verdicts(planted(as_printed, STUDY.cells("quick"), "quick"))
+    assert [holds is True for holds in short] == np.logical_or(untrained, any_model).tolist()
+    assert False not in short
+
+
+def test_a_data_set_or_a_model_that_is_not_there_leaves_claims_open():
+    two = planted(lambda cell: None if cell.row == "heads" else as_printed(cell))
+    assert claims.ranked("MIG", two).holds is None
+    assert claims.linked("OD-Score", "", two).holds is None
+    lone = planted(lambda cell: None if cell.column == "VAE" else as_printed(cell))
+    assert claims.ranked("MIG", lone) == claims.falls(lone) == claims.carried(lone)
+    assert claims.ranked("MIG", lone).holds is None
+    # One that speaks against it is enough.
+    wrong = planted(
+        lambda cell: (
+            as_printed(cell) | ({"MIG": [0.9] * 5} if cell.column == "VAE" else {})
+            if cell.row == "sprites"
+            else None
+        )
+    )
+    assert claims.ranked("MIG", wrong).holds is False
+    assert "not as printed" in claims.ranked("MIG", wrong).evidence
+    assert claims.falls(wrong).holds is False
+
+
+def test_a_score_that_ranks_otherwise_breaks_what_is_said_of_it():
+    def other(measure):
+        def values(cell):
+            found = as_printed(cell)
+            return found | {measure: -found[measure]}
+
+        return planted(values)
+
+    assert claims.ranked("OD-Score", other("OD-Score")).holds is False
+    assert claims.falls(other("OD-Score")).holds is False
+    assert claims.same_order(other("OD-Score, released")).holds is False
+    assert "released beta-VAE" not in claims.same_order(planted(as_printed)).evidence.split(";")[0]
+
+
+def test_a_fit_that_gives_all_models_the_same_score_tells_nothing_apart():
+    alike = planted(lambda cell: as_printed(cell) | {"OD-Score, released fit": np.full(5, 0.995)})
+    found = claims.released_tells(alike)
+    assert found.holds is False
+    assert "0.0000 apart (printed: 0.0168)" in found.evidence  # MPI3D: 0.9254 - 0.9086
+
+
+def test_a_term_that_makes_the_order_by_itself_is_found_out():
+    printed = {"term, VAE": [0.97], "term, beta-VAE": [0.94], "term, beta-TCVAE": [0.91]}
+    found = claims.without_term(planted(lambda cell: printed))
+    assert found.holds is False
+    assert (
+        "sprites, 3 runs: as VAE 0.970, as beta-VAE 0.940, as beta-TCVAE 0.910" in found.evidence
+    )
+    other = printed | {"term, VAE": [0.92]}
+    assert claims.without_term(planted(lambda cell: other)).holds is True
+
+
+def test_the_released_term_ranks_one_decoder_as_three():
+    """Even one that is linear, with orthogonal columns."""
+    columns = torch.linalg.qr(torch.randn(200, 4, generator=torch.Generator().manual_seed(1))).Q
+    around = torch.zeros(5, 4), torch.full((5, 4), 0.5)
+    scores = scores_by_term(lambda z: z @ columns.T, *around, steps=20)
+    assert scores["beta-TCVAE"] < scores["beta-VAE"] - 0.05 < scores["VAE"] - 0.1
+    start = scores_by_term(lambda z: z @ columns.T, *around, steps=0)
+    assert {*start.values()} == {1.0}  # the same start for all
+
+
+def test_passive_latents_may_not_make_most_of_the_score():
+    found = planted(
+        lambda cell: (
+            as_printed(cell)
+            | {"passive share": np.full(5, 0.7 if cell.column == "beta-TCVAE" else 0.1)}
+        )
+    )
+    assert claims.carried(found).holds is False
+    assert "beta-TCVAE 70%" in claims.carried(found).evidence
+
+
+def test_three_printed_points_are_told_for_what_they_are():
+    found = claims.printed_falls(Results(STUDY, "quick"))
+    assert found.holds is True
+    assert "8 of 8 panels" in found.evidence
+    assert "1 of 8 reach p < 0.05" in found.evidence
+
+
+def scattered(slope, shift, seeds=40):
+    """MIG with noise, and a score that follows it within models by `slope`, between by `shift`."""
+    rng = np.random.default_rng(0)
+
+    def values(cell):
+        gap = rng.normal(size=seeds)
+        score = slope * gap + shift * WORST[cell.column] + rng.normal(size=seeds)
+        level = gap + WORST[cell.column]
+        return {"MIG": level, "MIG-sup": level, "OD-Score": score, "active": level.round()}
+
+    return planted(values)
+
+
+def test_what_models_share_is_not_taken_for_what_restarts_share():
+    between = scattered(0.0, -3.0)
+    assert claims.linked("OD-Score", "", between).holds is True
+    assert claims.linked("OD-Score", "model", between).holds is False
+    both = scattered(-1.0, -3.0)
+    assert claims.linked("OD-Score", "model", both).holds is True
+    rising = scattered(1.0, 0.0)
+    assert claims.linked("OD-Score", "model", rising).holds is False
+
+
+def test_a_score_that_only_counts_latents_says_nothing_beyond_their_number():
+    rng = np.random.default_rng(1)
+
+    def values(cell):
+        active = rng.integers(2, 9, size=40).astype(float)
+        gap, score = -active + rng.normal(size=40), active + rng.normal(size=40)
+        return {"MIG": gap, "MIG-sup": gap, "OD-Score": score, "active": active}
+
+    counted = planted(values)
+    assert claims.linked("OD-Score", "", counted).holds is True
+    assert claims.linked("OD-Score", "active", counted).holds is False
+
+
+def test_links_are_correlations_with_the_freedom_that_is_left():
+    one = planted(lambda cell: scattered_cell(cell) if cell.row == "sprites" else None)
+    models = claims.of_models(one, "MIG")["sprites"].values()
+    gap, score = (np.concatenate([o.values[m] for o in models]) for m in ("MIG", "OD-Score"))
+    plain, expected = claims.link(one, "MIG", "OD-Score"), pearsonr(gap, score)
+    assert plain.r == pytest.approx(expected.statistic)
+    assert plain.p == pytest.approx(expected.pvalue)
+    assert plain.rows == {"sprites": pytest.approx(expected.statistic)}
+    within = claims.link(one, "MIG", "OD-Score", "model")
+    gap, score = (
+        np.concatenate([o.values[m] - o.mean(m) for o in models]) for m in ("MIG", "OD-Score")
+    )
+    assert within.r == pytest.approx(pearsonr(gap, score).statistic)
+    assert within.p > pearsonr(gap, score).pvalue  # which forgets that means were taken off
+
+
+def scattered_cell(cell, seeds=6):
+    rng = np.random.default_rng(WORST[cell.column])
+    return {"MIG": rng.normal(size=seeds), "OD-Score": rng.normal(size=seeds)}
+
+
+def test_few_seeds_do_not_refute_and_constants_do_not_count():
+    few = planted(
+        lambda cell: as_printed(cell, 2) | {"OD-Score": [0.5, 0.5 + 1e-3 * len(cell.row)]}
+    )
+    assert claims.linked("OD-Score", "", few).holds is None
+    still = planted(lambda cell: as_printed(cell) | {"OD-Score": np.ones(5)})
+    assert claims.linked("OD-Score", "", still).holds is None
+    single = planted(lambda cell: as_printed(cell, 1))
+    assert claims.linked("OD-Score", "", single).holds is None
+
+
+BASE = replace(
+    preset("synth-nonlin"),
+    data=SynthNonlin(points=400),
+    model=replace(
+        preset("synth-nonlin").model, latents=3, network=MLP((8,), "tanh", (8,), "tanh")
+    ),
+    steps=30,
+)
+TINY = [
+    Cell("a", name, replace(BASE, objective=objective), 2)
+    for name, objective in zip(NAMES, (BetaVAE(1e-3), BetaVAE(1e-2), BetaTCVAE(1e-2)), strict=True)
+]
+
+
+def gridded():
+    """The same points, their factors told in tenths."""
+    data = BASE.data.load()
+    return replace(data, values=(10 * data.values).round() / 10)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    make([c for cell in TINY for c in cell.configs()], root, progress=False, jobs=1)
+    return root, replace(STUDY, cells=lambda _: TINY, read=lambda run, _: readings(run, gridded))
+
+
+def test_scores_are_normalised_over_the_models_of_a_seed(trained):
+    root, study = trained
+    found = collect(study, "quick", root)
+    data = gridded()
+    x = data.observe(split(data).test)
+    for seed in (0, 1):
+        raw = {}
+        for outcome in found.outcomes:
+            model = outcome.runs[seed].model()
+            mean, variance = posterior(model, x)
+            fit = fit_local_decoder(decoder(model), mean, variance.sqrt())
+            raw[outcome.cell.column] = od_score(fit.matrices)
+        for name, score in normalised_od_score(raw).items():
+            values = found.rows()["a"][name].values
+            assert values["OD-Score"][seed] == pytest.approx(score.mean, rel=1e-4)
+            parts = [values[f"OD-Score, {part}"][seed] for part in ("V", "V", "Sigma")]
+            assert np.mean(parts) == pytest.approx(score.mean, rel=1e-4)
+
+
+def test_readings_are_kept_and_read_back(trained):
+    root, study = trained
+    first = collect(study, "quick", root)
+    run = first.outcomes[0].runs[0]
+
+    def never():
+        raise AssertionError("the data were loaded")
+
+    assert readings(run, never).keys() <= first.outcomes[0].values.keys()
+    again = collect(study, "quick", root)
+    for one, other in zip(first.outcomes, again.outcomes, strict=True):
+        assert one.values.keys() == other.values.keys()
+        for name, values in one.values.items():
+            assert other.values[name] == pytest.approx(values, nan_ok=True)
+    assert {*json.loads((run.path / FILE).read_text())["values"]["parts"]} == {*SCORES.values()}
+
+
+def test_a_seed_or_a_model_that_is_not_there_has_no_score(trained):
+    root, study = trained
+    whole = collect(study, "quick", root)
+    alone = replace(whole, outcomes=whole.outcomes[:2])
+    bare = replace(alone, outcomes=tuple(replace(o, values={}) for o in alone.outcomes))
+    assert all(o.values == {} for o in together(bare).outcomes)
+    vae, *others = whole.outcomes
+    short = replace(vae, runs=vae.runs[1:], values={"MIG": vae.values["MIG"][1:]})
+    found = together(replace(whole, outcomes=(short, *others)))
+    assert found.outcomes[0].values["OD-Score"] == pytest.approx(vae.values["OD-Score"][1:])
+    kept = found.outcomes[1].values["OD-Score"]
+    assert math.isnan(kept[0])
+    assert kept[1] == pytest.approx(others[0].values["OD-Score"][1])
+
+
+def test_a_decoder_that_ignores_its_latents_is_read_as_far_as_it_goes(tmp_path):
+    (run,) = make([replace(BASE, steps=0)], tmp_path, progress=False, jobs=1)
+    nothing = {name: torch.zeros_like(w[0]) for name, w in run.model().state_dict().items()}
+    finish(run.path, nothing, run.results)
+    found = take(read(run.path), gridded())
+    assert found["parts"]["released"] is None  # nothing to invert
+    assert found["parts"]["active"] is None
+    assert np.array(found["parts"]["matched"]).max() == 0
+    assert found["values"]["active"] == 0
+    assert "DtO, active" not in found["values"]
+
+
+def test_figures_show_every_run_and_hollow_what_is_published():
+    figure = draw_relation(planted(as_printed))
+    assert len(figure.axes) == 2 * 3  # two gaps, three data sets
+    filled, hollow = [], []
+    for line in figure.axes[0].lines:
+        if line.get_marker() != "None":
+            (hollow if line.get_markerfacecolor() == "white" else filled).append(line)
+    assert sorted(len(line.get_xdata()) for line in filled) == [5, 5, 5]
+    entries = [cell.published for cell in CELLS if cell.row == "sprites"]
+    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
+    assert points == [(e["MIG"].mean, e["OD-Score"].mean) for e in entries]
+    assert draw_relation(Results(STUDY, "standard")) is None
+    assert len(draw_active(planted(as_printed)).axes) == 3
+    with pytest.raises(ValueError, match="at least one cloud"):
+        score_relation({"x": {}}, "y")
+    many = {str(k): Cloud(np.ones(1), np.ones(1)) for k in range(6)}
+    with pytest.raises(ValueError, match="5 at most"):
+        score_relation({"x": {"panel": many}}, "y")

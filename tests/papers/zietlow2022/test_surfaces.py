@@ -1,0 +1,182 @@
+from dataclasses import replace
+from math import pi, sin
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from unpick.data import DATASETS
+from unpick.data.bent import Bent
+from unpick.models import MLP, Autoencoder, ModelConfig
+from unpick.papers.zietlow2022.surfaces.figures import coordinate_surface, line, principal
+from unpick.papers.zietlow2022.surfaces.study import (
+    STUDY,
+    axis_angle,
+    cloud,
+    crossing_angle,
+    plane_angle,
+    squared_error,
+)
+from unpick.plots import house_style, save
+from unpick.runs import Run
+from unpick.study import Outcome, Results
+
+
+def planted(axes):
+    """A linear autoencoder whose decoder has these columns (3, 2), and its inverse as encoder."""
+    model = Autoencoder(ModelConfig(2, "delta", network=MLP((), "tanh", (), "tanh")), (3,), [0])
+    mean = cloud()[1].mean.float()
+    encoder, decoder = model.encoder.layers[0], model.decoder.layers[0]
+    inverse = torch.linalg.pinv(axes).float()
+    with torch.no_grad():
+        encoder.weight.copy_(inverse.T[None])
+        encoder.bias.copy_(-(inverse @ mean)[None, None])
+        decoder.weight.copy_(axes.float().T[None])
+        decoder.bias.copy_(mean[None, None])
+    return model.eval()
+
+
+def turn(degrees):
+    a = torch.tensor(degrees * pi / 180).double()
+    return torch.stack([torch.stack([a.cos(), -a.sin()]), torch.stack([a.sin(), a.cos()])])
+
+
+def test_bent_has_the_variances_of_a_strip_on_a_cylinder():
+    data = Bent(degrees=120.0, width=0.9, noise=0.1, points=200_000)
+    x = data.load().observe(torch.arange(200_000)).double()
+    half = pi / 3
+    along, height = 0.5 - sin(2 * half) / (4 * half), 0.5 + sin(2 * half) / (4 * half)
+    expected = np.array([along, 0.9**2 / 12, height - (sin(half) / half) ** 2]) + 0.1**2
+    assert torch.linalg.eigvalsh(torch.cov(x.T)).flip(0).numpy() == pytest.approx(
+        expected, rel=0.01
+    )
+    assert x.mean(0).abs().max() < 0.01
+
+
+def test_the_sheet_of_bent_is_an_isometry_of_the_strip():
+    """Bending changes no length within the surface."""
+    data = Bent()
+    square = torch.rand(50, 2, generator=torch.Generator().manual_seed(0)).double()
+    jacobians = torch.func.vmap(torch.func.jacrev(lambda s: data.sheet(s[None])[0]))(
+        square.float()
+    )
+    gram = (jacobians.mT @ jacobians).mean(0)
+    lengths = torch.tensor([data.degrees * pi / 180, data.width])
+    torch.testing.assert_close(gram, torch.diag(lengths**2), atol=1e-5, rtol=1e-5)
+
+
+def test_bent_is_registered():
+    assert DATASETS["bent"] is Bent
+
+
+@pytest.mark.parametrize("option", ["degrees", "width", "noise"])
+def test_bent_refuses_nonsense(option):
+    with pytest.raises(ValueError, match=f"{option} must"):
+        Bent(**{option: -1.0})
+
+
+def test_angles_of_planted_decoders():
+    axes = cloud()[1].weights * torch.tensor([1.3, 0.4])
+    straight, swapped = planted(axes), planted(axes.flip(1))
+    for model in (straight, swapped):
+        assert axis_angle(model) == pytest.approx(0, abs=0.1)
+        assert plane_angle(model) == pytest.approx(0, abs=0.1)
+        assert crossing_angle(model) == pytest.approx(90, abs=0.1)
+    aslant = planted(cloud()[1].weights @ turn(25.0))
+    assert axis_angle(aslant) == pytest.approx(25, abs=0.1)
+    assert plane_angle(aslant) == pytest.approx(0, abs=0.1)
+    oblique = planted(cloud()[1].weights @ torch.stack([turn(0.0)[:, 0], turn(60.0)[:, 0]], 1))
+    assert crossing_angle(oblique) == pytest.approx(60, abs=0.1)
+    normal = torch.linalg.cross(axes[:, 0], axes[:, 1])
+    tilted = torch.stack([axes[:, 0], normal], 1)
+    assert plane_angle(planted(tilted)) == pytest.approx(90, abs=0.1)
+
+
+def test_whatever_spans_the_plane_reconstructs_as_pca_does():
+    aslant = planted(cloud()[1].weights @ turn(25.0))
+    assert squared_error(aslant) == pytest.approx(squared_error(cloud()[1]), rel=1e-4)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results as if a given linear autoencoder had come out of every run, a seed each."""
+
+    def make(axes):
+        weights = {name: tensor[0] for name, tensor in planted(axes).state_dict().items()}
+        save_file(
+            {k: v.contiguous() for k, v in weights.items()}, tmp_path / "weights.safetensors"
+        )
+        config = STUDY.cells("quick")[0].config
+        run = Run(tmp_path, config, {"shape": [3]})
+        values = {"DtO": np.array([0.1])}
+        cells = [replace(cell, config=config) for cell in STUDY.cells("quick")]
+        return Results(STUDY, "quick", tuple(Outcome(cell, (run,), values) for cell in cells))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("claim", "pca", "turned", "sheared"),
+    [
+        ("A linear AE spans the plane of PCA.", True, True, True),
+        ("The axes of a linear VAE are those of PCA.", True, False, False),
+        ("The coordinate curves of a VAE are locally orthogonal.", True, True, False),
+        ("The coordinate curves of an AE need not be orthogonal.", False, False, True),
+        ("Nonlinear models fit much better than PCA.", False, False, False),
+    ],
+)
+def test_claims_tell_planted_models_apart(results, claim, pca, turned, sheared):
+    check = next(c.check for c in STUDY.claims if c.text == claim)
+    weights = cloud()[1].weights
+    shear = torch.stack([turn(0.0)[:, 0], turn(60.0)[:, 0]], 1)
+    assert check(results(weights)).holds == pca
+    assert check(results(weights @ turn(25.0))).holds == turned
+    assert check(results(weights @ shear)).holds == sheared
+
+
+def test_without_runs_only_pca_is_drawn_and_nothing_is_claimed():
+    nothing = Results(STUDY, "quick")
+    assert {claim.check(nothing).holds for claim in STUDY.claims} == {None}
+    assert [d.name for d in STUDY.drawings if d.draw(nothing) is not None] == ["pca"]
+
+
+def test_a_picture_is_the_same_wherever_the_cloud_lies():
+    """Only its own principal directions place the eye."""
+    points = cloud()[0].double().numpy()
+    spin, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
+    spin *= np.sign(np.linalg.det(spin))
+    here = (points - points.mean(0)) @ principal(points)
+    there = (points @ spin - (points @ spin).mean(0)) @ principal(points @ spin)
+    assert np.abs(here) == pytest.approx(np.abs(there), abs=1e-9)
+    assert here[:, 2] == pytest.approx(
+        there[:, 2], abs=1e-9
+    )  # which way is up does not depend on it
+
+
+def test_curves_keep_the_other_latent_and_stay_on_the_sheet():
+    along = np.linspace(-1, 1, 20)
+    square = np.stack(np.meshgrid(along, along, indexing="ij"), axis=-1)
+    shear = np.array([[1.0, 0.0], [1.0, 1.0]])  # rows: the codes form a parallelogram
+    codes = line(square @ shear, 0, 0.5)
+    inside = codes[~np.isnan(codes[:, 0])]
+    assert (inside[:, 1] == 0.5).all()
+    assert inside[:, 0].min() == pytest.approx(-0.5, abs=0.02)
+    assert inside[:, 0].max() == pytest.approx(1.5, abs=0.02)
+
+
+def test_strong_curves_of_an_aligned_plane_follow_its_axes(tmp_path):
+    draw = np.random.default_rng(0)
+    codes = draw.uniform(-1, 1, (500, 2)) * (2, 1)
+    axes = np.linalg.qr(draw.normal(size=(3, 3)))[0]
+    points = codes @ axes[:, :2].T + 0.1 * draw.normal(size=(500, 3))
+    along = np.linspace(-1, 1, 10)
+    grid = np.stack(np.meshgrid(2 * along, along, indexing="ij"), axis=-1)
+    with house_style():
+        figure = coordinate_surface(points, codes, grid, lambda z: z @ axes[:, :2].T, "plane")
+    strong = [each for each in figure.axes[0].lines if each.get_linewidth() == 3]
+    for axis, curve in enumerate(strong):
+        spans = np.nanmax(curve.get_data_3d(), axis=1) - np.nanmin(curve.get_data_3d(), axis=1)
+        assert spans.argmax() == axis
+        assert spans[axis] == pytest.approx((4, 2)[axis], rel=0.05)
+    assert save(figure, tmp_path, "plane").stat().st_size < 300_000

@@ -1,0 +1,288 @@
+"""What a method owes to local variance structure: planted answers, and the command."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import ttest_ind
+
+from unpick.cli import main
+from unpick.cli.stress import sentence, tell
+from unpick.data import DataDamaged, split
+from unpick.data.shapes3d import Shapes3D
+from unpick.data.twins import Perturbed, read_twin, save_twin
+from unpick.metrics import mutual_information_gap
+from unpick.models import MLP, ModelConfig
+from unpick.perturb import PerturbConfig
+from unpick.perturb.stress import TWINS, Stress, base_of, stress, stress_model, untrained
+from unpick.training import RunConfig
+from unpick.training.config import placeless, to_json
+
+ORIGINAL = Shapes3D(8)
+MODEL = ModelConfig(2, likelihood="bernoulli", network=MLP((8,), "tanh", (8,), "tanh"))
+BASE = RunConfig(ORIGINAL, MODEL, steps=3, batch=16)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A twin in which the change knows nothing: two levels, given at random."""
+    generator = torch.Generator().manual_seed(0)
+    table = 0.1 * (2 * torch.rand(2, *ORIGINAL.load().shape, generator=generator) - 1)
+    level = torch.randint(2, (len(ORIGINAL.load()),), generator=generator)
+    recipe = placeless(to_json(PerturbConfig(BASE)))
+    twin = Perturbed(ORIGINAL, "planted", str(tmp_path / "twin"))
+    save_twin(twin, 0.1, table, level, recipe=recipe)
+    return tmp_path / "twin"
+
+
+def planted(original, noise, perturbed, chance=0.0):
+    each = {"original": original, "noise": noise, "perturbed": perturbed}
+    values = {twin: {"MIG": np.array(values)} for twin, values in each.items()}
+    return Stress(values, {"MIG": chance}, {"noise": 0.06, "perturbed": 0.09}, len(original))
+
+
+def test_owed_is_what_structure_takes_and_size_does_not():
+    assert planted([0.4, 0.6], [0.3, 0.5], [0.1, 0.1]).owed("MIG").share == pytest.approx(0.6)
+    nothing = planted([0.4, 0.6], [0.2, 0.4], [0.2, 0.4]).owed("MIG")
+    assert nothing.share == 0
+    assert nothing.low < 0 < nothing.high
+
+
+def test_the_interval_narrows_with_seeds_and_one_seed_has_none():
+    rng = np.random.default_rng(0)
+
+    def width(seeds):
+        samples = [centre + 0.05 * rng.standard_normal(seeds) for centre in (0.5, 0.45, 0.1)]
+        owed = planted(*samples).owed("MIG")
+        return owed.high - owed.low
+
+    assert width(100) < 0.5 * width(10)
+    assert np.isnan(planted([0.5], [0.4], [0.1]).owed("MIG").low)
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("perturbed", [0.4, 0.1])
+def test_the_interval_holds_the_truth_in_95_of_100_cases(perturbed, seeds, rng):
+    def holds():
+        centres = (0.5, 0.4, perturbed)
+        owed = planted(*(c + 0.05 * rng.standard_normal(seeds) for c in centres)).owed("MIG")
+        return owed.low <= (0.4 - perturbed) / 0.5 <= owed.high
+
+    assert np.mean([holds() for _ in range(500)]) == pytest.approx(0.955, abs=0.025)
+
+
+def test_the_interval_is_welchs_where_the_original_is_known(rng):
+    noise, perturbed = rng.normal(0.5, 0.1, 4), rng.normal(0.3, 0.02, 7)
+    owed = planted([0.5, 0.5], noise, perturbed).owed("MIG")
+    welch = ttest_ind(noise, perturbed, equal_var=False).confidence_interval(0.95)
+    assert (owed.low, owed.high) == pytest.approx((2 * welch.low, 2 * welch.high))
+
+
+def test_equal_values_have_an_interval_without_width():
+    owed = planted([0.5, 0.5], [0.4, 0.4], [0.1, 0.1]).owed("MIG")
+    assert owed.low == owed.share == owed.high
+
+
+def test_what_is_not_above_chance_has_no_share():
+    found = planted([0.04, 0.06], [0.05, 0.05], [0.01, 0.01], chance=0.06)
+    assert np.isnan([found.owed("MIG").share, found.owed("MIG").low]).all()
+    assert sentence("pcl", found).startswith("pcl has learnt nothing to lose")
+
+
+def test_a_method_that_gains_by_the_change_owes_nothing():
+    found = planted([0.50, 0.51], [0.50, 0.51], [0.80, 0.81])
+    assert sentence("pcl", found).endswith("structure: the change helps it.")
+    assert "which may be chance" in sentence("pcl", planted([0.5, 0.6], [0.4, 0.6], [0.5, 0.6]))
+
+
+def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
+    def said(found):
+        tell("pcl", read_twin(folder), found)
+        return " ".join(capsys.readouterr().out.split())
+
+    monkeypatch.setenv("COLUMNS", "160")
+    several = said(planted([0.5, 0.6, 0.7], [0.5, 0.6], [0.1, 0.1, 0.2]))
+    assert "over 3 seeds" in several
+    assert "95 % over seeds" in several
+    assert "Diverged and left out: 1 on noise." in several
+    assert "noise 0.060, perturbed 0.090" in several
+    one = said(planted([0.5], [0.5], [0.1]))
+    assert "one seed" in one
+    assert "95 %" not in one
+    assert "left out" not in one
+    assert "owes 80% of its MIG to local variance structure, of one seed." in one
+    assert "–" in said(planted([0.5], [0.5], [0.1], chance=0.6))
+
+
+def test_a_twin_knows_what_it_is_a_twin_of_and_what_it_was_made_against(folder):
+    twin = read_twin(folder)
+    assert twin.original == ORIGINAL
+    assert base_of(twin) == BASE
+    document = json.loads((folder / "twin.json").read_text())
+    del document["recipe"]
+    (folder / "twin.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="no recipe"):
+        base_of(twin)
+
+
+def hue(colour):
+    r, g, b = colour.unbind(1)
+    return torch.atan2(3**0.5 * (g - b), 2 * r - g - b)
+
+
+def two_hues(dataset, seed):
+    """The hues of floor and wall, each read off a pixel; seed 0 mixes them on the twin."""
+    mixed = seed == 0 and dataset.name.endswith("perturbed")
+    turn = torch.tensor([[0.8, 0.6], [-0.6, 0.8]]) if mixed else torch.eye(2)
+    return lambda x: torch.stack([hue(x[:, :, -1, 0]), hue(x[:, :, 2, 0])], 1) @ turn
+
+
+@pytest.fixture
+def only_mig(monkeypatch):
+    """Of the first two factors, since other scores take their time."""
+
+    def mig(codes, dataset, test):
+        factors = dataset.factor_values(test).numpy()
+        gap = mutual_information_gap(codes, factors[:, :2])
+        return {"MIG": gap.score}, gap
+
+    monkeypatch.setattr("unpick.perturb.stress.scores", mig)
+
+
+@pytest.mark.usefixtures("only_mig")
+def test_chance_is_the_mean_of_several_projections():
+    """One alone may be twice as good as the next."""
+    dataset = ORIGINAL.load()
+    test = split(dataset).test[:2000]
+    x, factors = dataset.observe(test).flatten(1), dataset.factor_values(test).numpy()[:, :2]
+    weights = torch.randn(5, x.shape[1], 3, generator=torch.Generator().manual_seed(0))
+    scores = [mutual_information_gap((x @ w).double().numpy(), factors).score for w in weights]
+    assert max(scores) > 1.2 * min(scores)
+    assert untrained(dataset, test, 3)["MIG"] == pytest.approx(np.mean(scores), rel=1e-6)
+
+
+@pytest.mark.usefixtures("only_mig")
+def test_a_method_that_is_misled_owes_and_one_that_is_not_does_not(folder):
+    misled = stress_model(two_hues, read_twin(folder), seeds=1)
+    steady = stress_model(lambda data, seed: two_hues(data, 1), read_twin(folder), seeds=1)
+    assert misled.owed("MIG").share > 0.3
+    assert abs(steady.owed("MIG").share) < 0.1
+    assert misled.values["original"]["MIG"] > 0.5 > misled.chance["MIG"] > 0
+    assert misled.change["noise"] == pytest.approx(0.1 / 3**0.5, rel=0.15)  # less at the borders
+    assert misled.change["original"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("only_mig")
+def test_the_command_prints_a_table_and_a_sentence(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    (tmp_path / "mine.py").write_text("from test_stress import two_hues as fit")
+    ours = ["--jobs", "1", "--no-progress", "--runs", "here", "--steps", "2"]
+    for target, options in (("beta-vae", ours), ("mine.py:fit", [])):
+        with pytest.raises(SystemExit) as stop:
+            main(["stress", target, "--perturbed", str(folder), "--seeds", "2", *options])
+        out = capsys.readouterr().out
+        told = " ".join(out.split())
+        assert stop.value.code == 0
+        assert told.startswith("score chance original noise perturbed owed")
+        assert "over 2 seeds" in told
+        assert out.splitlines()[-1].startswith(target)
+    assert "owes" in out.splitlines()[-1]
+    assert len([*(tmp_path / "here").glob("shapes3d*")]) == 6
+
+
+@pytest.mark.parametrize("words", [["--help"], ["beta-vae", "--help"]])
+def test_help_needs_no_twin(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["stress", *words])
+    assert stop.value.code == 0
+    assert "usage: unpick stress MODEL" in capsys.readouterr().out
+
+
+def test_what_can_be_known_is_known_before_training(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("unpick.perturb.stress.make", None)
+    twin = read_twin(folder)
+    with pytest.raises(ValueError, match="latents must be at least 2 to be scored, got 1"):
+        stress(replace(BASE, model=replace(MODEL, latents=1)), twin, tmp_path)
+    with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
+        stress(BASE, twin, tmp_path, seeds=0)
+    blind = replace(ORIGINAL.load(), factors=())
+    monkeypatch.setattr(Shapes3D, "load", lambda _: blind)
+    for start in (lambda: stress(BASE, twin, tmp_path), lambda: stress_model(two_hues, twin)):
+        with pytest.raises(ValueError, match="at least 2 factors, and shapes3d has 0"):
+            start()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("only_mig")
+def test_a_model_that_diverged_is_left_out_and_others_are_not_lost(folder):
+    def fit(dataset, seed):
+        return two_hues(dataset, 0) if seed else lambda x: torch.full((len(x), 2), math.nan)
+
+    found = stress_model(fit, read_twin(folder), seeds=2)
+    assert [len(found.values[name]["MIG"]) for name in TWINS] == [1, 1, 1]
+    with pytest.raises(ValueError, match="every training on shapes3d diverged"):
+        stress_model(fit, read_twin(folder), seeds=1)
+
+
+def test_twins_that_tell_nonsense_of_their_original_are_damaged(folder, tmp_path):
+    document = json.loads((folder / "twin.json").read_text())
+    for nonsense in ({}, {"name": "shapes3d", "colour": 3}, 7):
+        (tmp_path / "twin.json").write_text(json.dumps(document | {"original": nonsense}))
+        with pytest.raises(DataDamaged, match=r"twin.json is truncated or no file of its kind"):
+            read_twin(tmp_path)
+    with pytest.raises(ValueError, match="shapes3d is rendered; got /files"):
+        read_twin(folder, "/files")
+
+
+STRANGE = """
+number = 3
+def broken(dataset, seed):
+    raise KeyError("weights")
+def nothing(dataset, seed):
+    pass
+def late(dataset, seed):
+    return lambda x: 1 / 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "which model"),
+        (["beta-vae"], "on which twin"),
+        (["beta-vae", "--perturbed", "nowhere"], "nowhere holds no twin.json"),
+        (["beta-vea", "--perturbed", "{}"], "beta-vae"),
+        (["model.py:fit", "--perturbed", "{}"], "model.py is not there"),
+        (["model.py", "--perturbed", "{}"], "no function named as FILE.py:function"),
+        (["model.py:fit", "--perturbed", "{}", "--jobs", "2"], "--jobs"),
+        (["beta-vae", "--perturbed", "{}", "--seeds", "0"], "seeds must be at least 1"),
+        (["beta-vae", "--perturbed", "{}", "--size", "16"], "the data follow from the twin"),
+        (["strange.py:number", "--perturbed", "{}"], "strange.py has no function 'number'"),
+        (
+            ["strange.py:broken", "--perturbed", "{}"],
+            "strange.py:broken failed, see above: KeyError: 'weights'",
+        ),
+        (
+            ["strange.py:nothing", "--perturbed", "{}"],
+            "failed, see above: ValueError: fit must return encode",
+        ),
+        (
+            ["strange.py:late", "--perturbed", "{}"],
+            "strange.py:late failed, see above: ZeroDivisionError",
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments, said, folder, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "strange.py").write_text(STRANGE)
+    with pytest.raises(SystemExit) as stop:
+        main(["stress", *(word.format(folder) for word in arguments)])
+    assert stop.value.code == 2
+    *before, last = capsys.readouterr().err.splitlines()
+    assert said in last
+    assert any("Traceback" in line for line in before) == ("failed" in said)

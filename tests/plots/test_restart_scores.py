@@ -1,0 +1,147 @@
+"""Planted scores, drawn: every mark stands where its number is."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from unpick.papers.zietlow2022.thesis_4.plane_figure import planes
+from unpick.papers.zietlow2022.thesis_4.spectra import (
+    Latents,
+    Pixels,
+    latent_spectra,
+    pixel_spectra,
+)
+from unpick.plots.comparison import Entry
+from unpick.plots.restart_scores import (
+    Search,
+    dots,
+    factor_bars,
+    grouped_scores,
+    histograms,
+    violins,
+)
+from unpick.plots.style import BLUE, ORANGE
+
+
+def marks(axes, marker):
+    """Heights of what is drawn with a marker, by colour."""
+    found = {}
+    for line in axes.lines:
+        if line.get_marker() == marker:
+            found.setdefault(line.get_color(), []).append(np.asarray(line.get_ydata()).tolist())
+    return found
+
+
+def words(axes):
+    return [label.get_text() for label in axes.get_xticklabels()]
+
+
+def test_groups_share_colours_and_show_what_was_published():
+    figure = grouped_scores(
+        {
+            "one": {
+                "A": [
+                    Entry("before", np.array([0.1, math.nan, 0.3]), (0.5, 0.1)),
+                    Entry("after", np.array([0.7])),
+                ],
+                "B": [Entry("after", np.array([0.9]), (0.4, math.nan))],
+            },
+            "two": {"B": [Entry("before", np.array([0.2]))]},
+        },
+        "score",
+    )
+    first, second = figure.axes
+    assert marks(first, "o") == {BLUE: [[0.1, 0.3]], ORANGE: [[0.7], [0.9]]}
+    assert marks(second, "o") == {BLUE: [[0.2]]}
+    assert marks(first, "D") == {"#222222": [[0.5], [0.4]]}
+    (reach,) = [path.get_segments()[0][:, 1].tolist() for path in first.collections]
+    assert reach == pytest.approx([0.4, 0.6])  # a deviation that is not printed has no line
+    assert words(second) == ["A", "B"]
+    with pytest.raises(ValueError, match="at least one entry"):
+        grouped_scores({"one": {"A": []}}, "score")
+
+
+def test_a_bar_stands_at_the_mean_of_the_dots():
+    axes = violins({"d": {"m": Search(np.array([0.2]), {}, {})}}, "s").axes[0]
+    dots(axes, 5.0, np.array([0.1, 0.2, 0.6]), ORANGE, 0.4)
+    places, bar = axes.lines[-2], axes.lines[-1]
+    assert np.ptp(np.asarray(places.get_xdata())) < 0.4
+    assert np.asarray(bar.get_xdata()) == pytest.approx([4.8, 5.2])
+    assert np.asarray(bar.get_ydata()) == pytest.approx([0.3, 0.3])
+    before = len(axes.lines)
+    dots(axes, 5.0, np.array([math.nan]), ORANGE)
+    assert len(axes.lines) == before
+
+
+def test_violins_need_four_values_and_tell_what_was_left_out():
+    search = Search(
+        np.array([0.6, 0.8]),
+        {"1x": np.array([0.1, 0.2, 0.3, 0.4]), "2x": np.array([0.1, 0.2, 0.3])},
+        {"1x": 0, "2x": 2, "orig.": 1},
+    )
+    figure = violins({"data": {"first": search}, "more": {"second": search}}, "MIG")
+    shown, empty = figure.axes[:2]
+    assert words(shown) == ["orig.\n-1", "1x", "2x\n-2"]
+    assert len(shown.collections) == 1
+    (level,) = [line for line in shown.lines if line.get_linestyle() == "--"]
+    assert np.asarray(level.get_ydata()) == pytest.approx([0.7, 0.7])
+    assert not empty.axison  # the method was not searched there
+    with pytest.raises(ValueError, match="at least one search"):
+        violins({}, "MIG")
+
+
+def test_histograms_count_every_restart_once():
+    scores = {"before": np.array([0.52, 0.93]), "after": np.array([0.01, 0.04, 0.2, math.nan])}
+    (axes,) = histograms({"data": {"method": scores}}, "MIG").axes
+    after, before = sorted(axes.patches, key=lambda patch: patch.get_zorder())
+    for patch, count, top in ((before, 2, 1.0), (after, 3, 2.0)):
+        x, y = patch.get_xy()[:, 0], patch.get_xy()[:, 1]
+        area = abs(np.sum((x[1:] + x[:-1]) * np.diff(y))) / 2
+        assert area / 0.05 == pytest.approx(count)
+        assert y.max() == top
+    with pytest.raises(ValueError, match="at least one method"):
+        histograms({"data": {}}, "MIG")
+
+
+def test_bars_are_means_over_restarts():
+    values = np.array([[0.1, 0.5, 0.9], [0.3, 0.7, 0.5]])
+    figure = factor_bars({"data": {"before": values, "after": values / 2}}, {"data": "abc"}, "MIG")
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    assert heights == pytest.approx([0.2, 0.6, 0.7, 0.1, 0.3, 0.35])
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in figure.axes[0].patches]
+    assert np.round(middles).tolist() == [0, 1, 2, 0, 1, 2]
+    with pytest.raises(ValueError, match="at least one kind"):
+        factor_bars({"data": {}}, {}, "MIG")
+
+
+def test_spectra_show_means_and_every_run():
+    deviations = np.array([[0.1, 0.2, 0.9], [0.3, 0.4, 0.7]])
+    latents = Latents(np.array([0.4, 0.6]), deviations)
+    above, below = latent_spectra({"data": {"before": latents}}).axes
+    assert marks(above, "o") == {BLUE: [[0.4, 0.6]]}
+    curves = [np.asarray(line.get_ydata()).tolist() for line in below.lines]
+    assert curves[:2] == deviations.tolist()
+    assert curves[2] == pytest.approx([0.2, 0.3, 0.8])
+    pixels = Pixels({"before": np.array([0.5, 0.1])}, {"AE": {"before": np.array([0.2])}})
+    above, below = pixel_spectra({"data": pixels}).axes
+    assert np.asarray(above.lines[0].get_ydata()).tolist() == [0.5, 0.1]
+    assert marks(below, "o") == {BLUE: [[0.2]]}
+    for draw in (latent_spectra, pixel_spectra):
+        with pytest.raises(ValueError, match="at least one"):
+            draw({})
+
+
+def test_planes_have_their_first_image_at_the_upper_left():
+    images = (torch.arange(6.0) / 6).reshape(2, 3, 1, 1, 1).expand(2, 3, 1, 2, 2)
+    factors = {"a": ("hue", "turn"), "b": ("hue", "hue")}
+    figure = planes({"a": {"x": images, "y": images}, "b": {"x": images}}, factors, 2.0)
+    (picture,) = figure.axes[0].images
+    shown = np.asarray(picture.get_array())[1::4, 1::4]
+    assert shown == pytest.approx((np.arange(6) / 6).reshape(2, 3))
+    assert picture.get_extent() == [-2.0, 2.0, -2.0, 2.0]
+    assert picture.origin == "upper"
+    assert not figure.axes[3].axison
+    with pytest.raises(ValueError, match="at least one panel"):
+        planes({}, {}, 2.0)
