@@ -43,7 +43,7 @@ def run(capsys, *arguments):
         (["train", "synth-lin", "--bta", "3"], "--bta, 3; did you mean --beta"),
         (["train", "synth-lin", "--beta", "much"], "could not convert string to float: 'much'"),
         (["train", "synth-lin", "--steps", "-1"], "steps must be at least 0, got -1"),
-        (["train", "synth-lin", "--ratio", "-1"], "ratio must be positive, got -1.0"),
+        (["train", "synth-lin", "--ratio", "-1"], "ratio must be positive and finite, got -1.0"),
         (
             ["train", "synth-lin", "ae", "--posterior", "full"],
             "ae needs the posterior delta, got full",

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from unpick.data import ArrayStore, Dataset, Factor
-from unpick.plots import contact_sheet, image_grid, latent_squares
 from unpick.pages import Note, Picture, Table, write_page
+from unpick.plots import contact_sheet, image_grid, latent_squares
 
 
 def test_a_contact_sheet_shows_each_factor_in_its_row():

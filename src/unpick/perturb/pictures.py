@@ -7,8 +7,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from unpick.data.twins import ChangedStore
-from unpick.plots import house_style
-from unpick.plots.twins import change_family, contest_curves, twin_sheet
 from unpick.perturb.contest import Contest
 from unpick.plots import house_style
 from unpick.plots.twins import change_family, contest_curves, twin_sheet

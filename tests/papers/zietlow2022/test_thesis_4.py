@@ -24,6 +24,7 @@ from unpick.papers.zietlow2022.thesis_4.pixels import difference
 from unpick.papers.zietlow2022.thesis_4.planes import pair, plane
 from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS, weights
 from unpick.perturb import PerturbConfig
+from unpick.probe import measures
 from unpick.runs import Run, make
 from unpick.study import Cell, Study, collect, run, running
 from unpick.study.study import departures
@@ -86,9 +87,7 @@ def readings(model, objective):
 @pytest.fixture
 def quick_dci(monkeypatch):
     """DCI has its own tests and takes seconds."""
-    monkeypatch.setattr(
-        thesis_4_readings, "dci", lambda *_, learner: SimpleNamespace(disentanglement=0.5)
-    )
+    monkeypatch.setattr(measures, "dci", lambda *_, learner: SimpleNamespace(disentanglement=0.5))
 
 
 def test_readings_of_a_known_model(quick_dci):

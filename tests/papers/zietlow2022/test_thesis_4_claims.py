@@ -312,7 +312,8 @@ def test_a_factor_that_gains_is_told():
     assert "shape 0.50 to 0.60" in shape_gains(0.1).evidence
 
 
-def test_at_quick_scale_the_effect_is_not_judged():
+def test_at_quick_scale_the_effect_is_not_judged(monkeypatch, tmp_path):
+    monkeypatch.setenv("UNPICK_DATA", str(tmp_path))  # no twins from elsewhere
     equal = {name: [0.5, 0.4] for name in (*STUDY.measures, "MIG, x")} | {"active": [5, 5]}
     found = planted(lambda row, column: equal, "quick")
     assert thesis_4_claims.every_factor("sprites", found).holds is False

@@ -13,7 +13,13 @@ from unpick.papers.zietlow2022.ledger import plots
 from unpick.study import Drawing
 from unpick.study.ledger import Judgement
 from unpick.study.ledger.instances import rotation
-from unpick.theory import Descent, givens_descent, optimal_rotation, precision_budget, riemannian_descent
+from unpick.theory import (
+    Descent,
+    givens_descent,
+    optimal_rotation,
+    precision_budget,
+    riemannian_descent,
+)
 from unpick.theory.budget import Form, Objective
 from unpick.theory.mechanisms import mechanism_gap
 
