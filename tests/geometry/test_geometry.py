@@ -102,7 +102,7 @@ class Odd(nn.Module):
     ],
     ids=lambda module: type(module).__name__,
 )
-def test_constant_weights_leave_derivatives_as_they_are(decoder, generator):
+def test_all_axes_in_one_pass_are_the_derivatives_along_each_axis(decoder, generator):
     decoder = decoder.eval()
     z = torch.randn(4, 3, generator=generator)
     plain = [torch.func.jvp(decoder, (z,), (axis.expand(4, 3),))[1] for axis in torch.eye(3)]

@@ -11,8 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from unpick.geometry.constants import ConstantWeights
-
 PORTION = 256  # points at a time, for differences
 
 Decoder = Callable[[Tensor], Tensor]  # latents (n, d) to observations (n, ...), each on its own
@@ -73,8 +71,7 @@ def _all_axes(decode: Decoder, z: Float[Tensor, "m d"]) -> Float[Tensor, "d m p"
     def push(axis: Float[Tensor, "d"]) -> Float[Tensor, "m p"]:
         return torch.func.jvp(decode, (z,), (axis.expand_as(z),))[1].flatten(1)
 
-    with ConstantWeights():
-        return torch.func.vmap(push)(_axes(z))
+    return torch.func.vmap(push)(_axes(z))
 
 
 def _axis_by_axis(decode: Decoder, z: Float[Tensor, "m d"]) -> Float[Tensor, "d m p"]:
