@@ -34,31 +34,17 @@ def run(capsys, *arguments):
         (["theory", "show"], "which claim?"),
         (["theory", "show", "Z-L99"], "unknown claim 'Z-L99'; did you mean Z-L"),
         (["theory", "Q"], "unknown paper 'Q'; did you mean Z or B or A?"),
-        (["theory", "--jsn"], "--jsn"),
         (["train", "synth-ln"], "unknown data set 'synth-ln'; did you mean synth-lin"),
         (
             ["train", "synth-lin", "beta-vea"],
             "'beta-vea'; did you mean beta-vae",
         ),
-        (["train", "synth-lin", "--bta", "3"], "--bta, 3; did you mean --beta"),
-        (["train", "synth-lin", "--beta", "much"], "could not convert string to float: 'much'"),
-        (["train", "synth-lin", "--steps", "-1"], "steps must be at least 0, got -1"),
-        (["train", "synth-lin", "--ratio", "-1"], "ratio must be positive and finite, got -1.0"),
-        (
-            ["train", "synth-lin", "ae", "--posterior", "full"],
-            "ae needs the posterior delta, got full",
-        ),
-        (["train", "synth-lin", "--likelihood", "poisson"], "invalid choice 'poisson'"),
-        (["train", "synth-lin", "--seeds", "0"], "seeds must be at least 1, got 0"),
         (["train", "synth-lin", "--preset", "bhowal"], "bhowal has no set-up for 'synth-lin'"),
         (
             ["train", "synth-lin", "--preset", "thesys"],
             "unknown preset 'thesys'; did you mean thesis",
         ),
         (["train", "synth-lin", "--network", "conv"], "Conv needs square images, got shape (3,)"),
-        (["train", "synth-lin", "--encoder", "0"], "encoder: widths must be positive, got (0,)"),
-        (["train", "synth-lin", "--beta", "nan"], "beta must be finite and not negative, got nan"),
-        (["train", "synth-lin", "--learning-rate", "inf"], "learning_rate must be positive"),
         (["train", "synth-lin", "--batch", "50000"], "batch must be at most the 40000"),
         (["train", "synth-lin", "--likelihood", "bernoulli"], "synth-lin to lie in [0, 1]"),
         (
@@ -71,7 +57,6 @@ def run(capsys, *arguments):
         (["data", "check", "mnist", "--path", "/nowhere"], "mnist: no train-images-idx3-ubyte"),
         (["data", "list", "all"], "data list takes no arguments, got all"),
         (["train", "mnist", "--path", "/nowhere"], "no train-images-idx3-ubyte"),
-        (["demo", "--reprt", "x"], "did you mean --report"),
         (["measure"], "which run?"),
         (["measure", "--json"], "the runs come before the options"),
         (["measure", "nowhere"], "nowhere is not a run folder"),
@@ -80,12 +65,9 @@ def run(capsys, *arguments):
         (["diagnose", "model.py:load"], "model.py is not there"),
         (["diagnose", "model"], "model is no folder, and no function named as FILE.py:function"),
         (["diagnose", "model.py:load", "--data", "sprits"], "did you mean sprites"),
-        (["diagnose", "model.py:load", "--jcobians", "3"], "did you mean --jacobians"),
         (["study"], "the study comes first"),
         (["study", "--scale", "quick", "thesis-3.4"], "the study comes first"),
         (["study", "thesis-3.5"], "unknown study 'thesis-3.5'; did you mean thesis-3"),
-        (["study", "thesis-3.4", "--seeds", "-1"], "unpick: seeds must be at least 0, got -1"),
-        (["study", "thesis-3.4", "--scale", "huge"], "invalid choice 'huge'"),
         (["study", "surfaces", "--scale", "paper"], "it has quick and standard"),
         (["report"], "no finished runs of a study in runs; first `unpick study NAME`"),
     ],
@@ -97,6 +79,62 @@ def test_mistakes_exit_2_with_one_line(capsys, tmp_path, monkeypatch, arguments,
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["theory", "--jsn"], "Unrecognized options: --jsn Perhaps you meant: --json"),
+        (
+            ["train", "synth-lin", "--bta", "3"],
+            "Unrecognized options: --bta, 3 Perhaps you meant: --beta",
+        ),
+        (
+            ["train", "synth-lin", "--beta", "much"],
+            "--beta: could not convert string to float: 'much'",
+        ),
+        (["train", "synth-lin", "--steps", "-1"], "steps must be at least 0, got -1"),
+        (["train", "synth-lin", "--ratio", "-1"], "ratio must be positive and finite, got -1.0"),
+        (
+            ["train", "synth-lin", "ae", "--posterior", "full"],
+            "ae needs the posterior delta, got full",
+        ),
+        (
+            ["train", "synth-lin", "--likelihood", "poisson"],
+            "invalid choice 'poisson' for argument '--likelihood'. Expected one of ('gaussian',",
+        ),
+        (["train", "synth-lin", "--seeds", "0"], "seeds must be at least 1, got 0"),
+        (["train", "synth-lin", "--encoder", "0"], "encoder: widths must be positive, got (0,)"),
+        (["train", "synth-lin", "--beta", "nan"], "beta must be finite and not negative, got nan"),
+        (
+            ["train", "synth-lin", "--learning-rate", "inf"],
+            "learning_rate must be positive and finite, got inf",
+        ),
+        (["demo", "--reprt", "x"], "--reprt, x Perhaps you meant: --report"),
+        (
+            ["diagnose", "model.py:load", "--jcobians", "3"],
+            "--jcobians, 3 Perhaps you meant: --jacobians",
+        ),
+        (["perturb", "sprites", "--change-stps", "2"], "Perhaps you meant: --change-steps"),
+        (["perturb", "sprites", "--jobs", "-1"], "jobs must be at least 0, got -1"),
+        (["study", "thesis-3.4", "--seeds", "-1"], "seeds must be at least 0, got -1"),
+        (
+            ["study", "thesis-3.4", "--scale", "huge"],
+            "invalid choice 'huge' for argument '--scale'",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_parser_explains_mistakes_and_exits_2(
+    capsys, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert not out
+    assert message in " ".join(re.sub("[╭╮╰╯─│]|-{3,}", " ", err).split())  # without the frame
+    assert f"unpick {arguments[0]}" in err  # whose help to read
+    assert "Traceback" not in err
 
 
 def test_train_reads_what_it_trained(capsys, tmp_path):

@@ -259,7 +259,6 @@ def late(dataset, seed):
         (["beta-vea", "--perturbed", "{}"], "beta-vae"),
         (["model.py:fit", "--perturbed", "{}"], "model.py is not there"),
         (["model.py", "--perturbed", "{}"], "no function named as FILE.py:function"),
-        (["model.py:fit", "--perturbed", "{}", "--jobs", "2"], "--jobs"),
         (["beta-vae", "--perturbed", "{}", "--seeds", "0"], "seeds must be at least 1"),
         (["beta-vae", "--perturbed", "{}", "--size", "16"], "the data follow from the twin"),
         (["strange.py:number", "--perturbed", "{}"], "strange.py has no function 'number'"),
@@ -286,3 +285,10 @@ def test_mistakes_are_told_in_one_line(arguments, said, folder, capsys, tmp_path
     *before, last = capsys.readouterr().err.splitlines()
     assert said in last
     assert any("Traceback" in line for line in before) == ("failed" in said)
+
+
+def test_options_of_trainings_are_refused_for_a_function(folder, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["stress", "model.py:fit", "--perturbed", str(folder), "--jobs", "2"])
+    assert stop.value.code == 2
+    assert "Unrecognized options: --jobs, 2" in capsys.readouterr().err
