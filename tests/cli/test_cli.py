@@ -12,10 +12,10 @@ from unpick.cli import main
 from unpick.data import DATASETS, load
 from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, ModelConfig
-from unpick.objectives import PCL, BetaVAE
+from unpick.objectives import PCL, BetaTCVAE, BetaVAE
 from unpick.papers import STUDIES
 from unpick.probe import measures, scoring
-from unpick.runs import make
+from unpick.runs import make, read
 from unpick.training import Adam, RunConfig, preset
 
 
@@ -146,6 +146,17 @@ def test_train_reads_what_it_trained(capsys, tmp_path):
     assert first[1] == second[1]
     assert first[1].count("synth-lin-beta-vae-seed") == 2
     assert "loss" in first[1]
+
+
+def test_another_objective_starts_from_the_beta_of_the_data(capsys, tmp_path):
+    """And its own defaults for the rest; what is given counts."""
+    arguments = ["train", "synth-lin", "beta-tcvae", "--steps", "1", "--points", "500"]
+    arguments += ["--runs", str(tmp_path), "--jobs", "1", "--no-progress"]
+    for given, beta in (([], 1e-4), (["--beta", "6"], 6.0)):
+        code, out, err = run(capsys, *arguments, *given)
+        assert code == 0
+        assert err == f"objective: {BetaTCVAE(beta)}\n"
+        assert read(Path(out.split()[0])).config.objective == BetaTCVAE(beta)
 
 
 @pytest.mark.slow

@@ -1,17 +1,28 @@
 """What a run is, in Python and as JSON."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import prod
+from typing import ClassVar
 
 import numpy as np
 import pytest
+import torch
 
+from unpick.data import DATASETS, from_arrays
 from unpick.data.idx import MNIST
 from unpick.data.synthetic import Circles, LinearGaussian
-from unpick.models import MLP, Conv
-from unpick.objectives import AE, AnnealedVAE, BetaVAE, FactorVAE
-from unpick.training import Adagrad, Adam, RunConfig, preset
+from unpick.models import MLP, Conv, ModelConfig, build
+from unpick.objectives import AE, AnnealedVAE, BetaTCVAE, BetaVAE, FactorVAE, SlowVAE
+from unpick.training import Adagrad, Adam, RunConfig, Training, preset
 from unpick.training.config import dumps, from_json, to_json
-from unpick.training.presets import TABLES
+from unpick.training.presets import (
+    IMAGES,
+    TABLES,
+    WITHOUT_PAPER,
+    fit_shape,
+    fitting_network,
+    same_beta,
+)
 
 BASE = preset("synth-lin")
 
@@ -45,6 +56,63 @@ def test_identity_does_not_depend_on_how_numbers_are_given():
 def test_where_the_data_lie_does_not_name_a_run():
     here, there = (replace(preset("mnist"), data=MNIST(path)) for path in ("here", "there"))
     assert here.identity() == there.identity() != preset("fmnist").identity()
+
+
+def test_another_objective_keeps_the_beta_of_the_data():
+    assert same_beta(BetaTCVAE, BetaVAE(0.02)) == BetaTCVAE(beta=0.02)
+    assert same_beta(SlowVAE, BetaVAE(0.02)) == SlowVAE(beta=0.02)
+    assert same_beta(BetaVAE, AE()) == BetaVAE()
+    assert same_beta(FactorVAE, BetaVAE(0.02)) == FactorVAE()  # has no beta
+
+
+def test_data_sets_of_the_catalogue_have_a_set_up_that_needs_no_loading():
+    """The others are loaded, which those without their files could not be."""
+    assert {*TABLES["thesis"], *WITHOUT_PAPER, *IMAGES} == DATASETS.keys()
+
+
+@dataclass(frozen=True)
+class Own:
+    """Somebody's own data set, here for its shape."""
+
+    name: ClassVar[str] = "own"
+    shape: tuple[int, ...] = (1, 8, 8)
+    scale: float = 1.0
+
+    def load(self):
+        pixels = torch.rand(80, *self.shape, generator=torch.Generator().manual_seed(0))
+        return from_arrays(self.scale * pixels)
+
+
+@pytest.mark.parametrize(
+    ("shape", "layers"),
+    [
+        ((1, 8, 8), 0),
+        ((3, 16, 16), 2),
+        ((1, 32, 32), 3),
+        ((1, 28, 28), 0),
+        ((1, 16, 8), 0),
+        ((5,), 0),
+    ],
+)
+def test_new_data_get_a_network_that_fits_their_shape(shape, layers):
+    network = fitting_network(shape)
+    if layers:
+        assert (len(network.encoder), len(network.decoder)) == (layers, layers - 1)
+    else:
+        assert network == MLP()
+    model = build(ModelConfig(2, network=network), shape, [0]).eval()
+    z = model.encode(torch.rand(1, 3, *shape)).mean
+    assert model.decode(z).shape == (1, 3, *shape)
+    config = fit_shape(BASE.data, Own(shape).load())
+    assert config.model.network == network
+    assert config.model.likelihood == ("bernoulli" if len(shape) == 3 else "gaussian")
+    assert config.model.latents == min(10, prod(shape))
+    training = Training([replace(config, steps=1)], Own(shape).load())
+    assert training.advance(1)["loss"].isfinite().all()
+
+
+def test_images_beyond_the_unit_range_get_the_squared_error():
+    assert fit_shape(BASE.data, Own(scale=2.0).load()).model.likelihood == "gaussian"
 
 
 def test_unknown_fields_and_types_are_errors():

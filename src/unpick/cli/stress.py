@@ -91,11 +91,11 @@ def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     from unpick.perturb.stress import stress as run
     from unpick.runs import keep_memory
     from unpick.training import RunConfig
-    from unpick.training.presets import with_objective
+    from unpick.training.presets import same_beta, with_objective
 
     base, objective = base_of(twin), pick(OBJECTIVES, target, "objective")
     if objective is not type(base.objective):
-        base = with_objective(base, objective())
+        base = with_objective(base, same_beta(objective, base.objective))
     whole = make_dataclass("Whole", [("command", StressOptions), ("run", RunConfig)])
     default = whole(StressOptions(twin.folder), base)
     parsed: Any = parse(whole, rest, f"unpick stress {target}", default=default)

@@ -27,6 +27,8 @@ def train(arguments: Arguments) -> None:
         fail("train: which data set? `unpick train synth-lin`, for example")
     config, options = train_options(arguments)
     config = replace(config, data=select_twin(config.data, options.perturbed, options.noisy))
+    if arguments[1:] and not arguments[1].startswith("-"):  # an objective of its own
+        write(f"objective: {config.objective}", sys.stderr)
     keep_memory()
     configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
     runs = make(
@@ -103,7 +105,7 @@ def train_options(
     from unpick.models import MLP, Conv
     from unpick.objectives import OBJECTIVES, Paired
     from unpick.training import Adagrad, Adam, RunConfig, preset
-    from unpick.training.presets import with_network, with_objective
+    from unpick.training.presets import same_beta, with_network, with_objective
 
     data, rest, command = arguments[0], arguments[1:], kind()
     # Which fields there are depends on these, so they are looked at first.
@@ -120,7 +122,7 @@ def train_options(
     if rest and not rest[0].startswith("-"):
         objective = pick(OBJECTIVES, rest.pop(0), "objective")
         if objective is not type(config.objective):
-            config = with_objective(config, objective())
+            config = with_objective(config, same_beta(objective, config.objective))
     if late := [word for word in rest if word in OBJECTIVES]:
         fail(f"the objective comes before the options: unpick {verb} {data} {late[0]} ...")
     kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
@@ -156,6 +158,9 @@ TRAIN_HELP = """usage: unpick train DATA|RUN [OBJECTIVE] [OPTIONS]
 Starts from the set-up of a paper for that data set; every field of the configuration is an option:
 `unpick train DATA OBJECTIVE --help` lists them. The run goes to runs/, in a folder named by its
 configuration; the same command again reads it, and goes on with it if it was interrupted.
+
+Another OBJECTIVE keeps the beta of the set-up if it has one, and its own defaults for the rest.
+The values in use are printed first.
 
   DATA       {data}
   RUN        the folder of a run on one of them, to start from its set-up; new runs go beside it

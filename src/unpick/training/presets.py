@@ -8,14 +8,18 @@ which a Gaussian mean and a Bernoulli logit cannot have, and decoders that end a
 128 pixels (3D Shapes) instead of 64; here the heads are linear and the decoders mirror the
 encoders. Epochs and batch size are not stated: 50 and 128.
 
-Locatello: the convolutional network and training of Locatello et al. (2019), for any images.
+Locatello: the convolutional network and training of Locatello et al. (2019), for any images of 64
+pixels.
+
+A data set that no paper has a set-up for gets a network that fits its shape (`fit_shape`).
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from math import ceil, log2, prod
 from typing import Any, Literal
 
-from unpick.data import DATASETS
+from unpick.data import DATASETS, DataConfig, Dataset, split
 from unpick.data.mpi3d import MPI3D
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.models.networks import ConvLayer
@@ -34,7 +38,8 @@ def preset(data: str, source: Source = "default") -> RunConfig:
 
     Args:
         data: Name of the data set, with its default options.
-        source: The paper; `default` is the thesis where it has the data set, else Locatello.
+        source: The paper. `default` is the thesis where it has the data set, Locatello for other
+            images of 64 pixels, and `fit_shape` for data that are new here (it loads them).
 
     Example:
         >>> preset("synth-lin").objective
@@ -42,49 +47,63 @@ def preset(data: str, source: Source = "default") -> RunConfig:
     """
     pick(DATASETS, data, "data set")
     if source == "default":
-        return (TABLES["thesis"] | ELSE).get(data, locatello)(data)
+        known = TABLES["thesis"] | WITHOUT_PAPER | dict.fromkeys(IMAGES, locatello)
+        return known.get(data, loaded)(data)
     if source == "locatello":
         return locatello(data)
     if data not in TABLES[source]:
-        known = ", ".join(TABLES[source])
-        raise ValueError(f"{source} has no set-up for {data!r}; it has {known}")
+        has = ", ".join(TABLES[source])
+        raise ValueError(f"{source} has no set-up for {data!r}; it has {has}")
     return TABLES[source][data](data)
 
 
 def with_objective(config: RunConfig, objective: ObjectiveConfig) -> RunConfig:
-    """The same set-up for another objective, with the posterior and the training that it wants.
+    """The same set-up for another objective, with the posterior and the training that it needs.
 
-    The optimiser and the batch of PCL and of the weak GAN are their own, and so is the latter's
-    kind of layers. All that stays if one goes on from there to another objective: start from the
-    set-up of the data instead.
+    PCL and the weak GAN bring their own optimiser and batch size, the weak GAN also its kind of
+    layers. A second call does not undo this: start from the set-up of the data for each objective.
 
     Example:
         >>> with_objective(preset("sprites"), WeakGAN()).optimiser
         Adam(learning_rate=0.001, beta1=0.5, beta2=0.999)
     """
     model = replace(config.model, posterior=objective.posteriors[0])
-    wanted = WANTED.get(type(objective), {})
-    changed = replace(config, objective=objective, model=model, **wanted)
+    own = OWN_TRAINING.get(type(objective), {})
+    changed = replace(config, objective=objective, model=model, **own)
     return with_network(changed, model.network)
 
 
+def same_beta(kind: type[ObjectiveConfig], before: ObjectiveConfig) -> ObjectiveConfig:
+    """An objective of that kind with the beta of another one, if both have a beta.
+
+    A set-up's beta belongs to its data. The other hyperparameters are the defaults of the kind.
+
+    Example:
+        >>> from unpick.objectives import BetaTCVAE
+        >>> same_beta(BetaTCVAE, preset("synth-lin").objective)
+        BetaTCVAE(beta=0.0001, alpha=1.0, gamma=1.0, estimator='weighted')
+    """
+    both = [{field.name for field in fields(each)} for each in (kind, before)]
+    return kind(**{name: getattr(before, name) for name in {"beta"} & both[0] & both[1]})
+
+
 def with_network(config: RunConfig, network: MLP | Conv) -> RunConfig:
-    """The same set-up with another network, in layers of the kind that the objective wants.
+    """The same set-up with another network, in layers of the kind that the objective needs.
 
     Example:
         >>> gan = with_objective(preset("sprites"), WeakGAN())
         >>> with_network(gan, Conv()).model.network.activation
         'leaky_relu'
     """
-    network = leaky(network) if isinstance(config.objective, WeakGAN) else network
+    network = leaky_layers(network) if isinstance(config.objective, WeakGAN) else network
     return replace(config, model=replace(config.model, network=network))
 
 
-def leaky(network: MLP | Conv) -> MLP | Conv:
-    """The same widths, leaky, and batch-normalised where the generator has convolutions.
+def leaky_layers(network: MLP | Conv) -> MLP | Conv:
+    """The same widths with leaky ReLUs; the decoder's hidden convolutions are batch-normalised.
 
-    After Shu et al. (2020), whose code differs in three things: dense layers of the generator are
-    ReLU, it normalises after the activation and dense layers too, and the encoder is spectrally
+    After Shu et al. (2020). Their code differs in three things: the generator's dense layers are
+    ReLU; it also normalises dense layers, and after the activation; the encoder is spectrally
     normalised.
     """
     if isinstance(network, Conv):
@@ -95,6 +114,58 @@ def leaky(network: MLP | Conv) -> MLP | Conv:
 def steps(epochs: int, observations: int, batch: int = 128) -> int:
     """Optimiser steps in so many epochs over the training part (four fifths)."""
     return epochs * ((observations - 2 * (observations // 10)) // batch)
+
+
+def fitting_network(shape: tuple[int, ...]) -> MLP | Conv:
+    """Convolutions down to 4 x 4 for square images of 16, 32, 64, ... pixels; else dense layers.
+
+    At 64 pixels it is the network of Locatello et al. (2019).
+
+    Example:
+        >>> fitting_network((3, 64, 64)) == Conv()
+        True
+        >>> len(fitting_network((1, 16, 16)).encoder), fitting_network((1, 8, 8)) == MLP()
+        (2, True)
+    """
+    if len(shape) != 3 or shape[1] != shape[2]:
+        return MLP()
+    layers = log2(shape[1]) - 2
+    if layers < 2 or layers != int(layers):
+        return MLP()
+    narrow, wide = ceil(layers / 2), int(layers) // 2
+    down: tuple[ConvLayer, ...] = (*[DOWN] * narrow, *[(64, 4, 2, 1)] * wide)
+    return Conv(encoder=down, decoder=down[-2::-1])
+
+
+def fit_shape(data: DataConfig, dataset: Dataset) -> RunConfig:
+    """A set-up for data that no paper has trained on.
+
+    The network follows from the shape of an observation. Images in [0, 1] get the cross-entropy,
+    everything else the squared error. Ten latents, or as many as there are values. Beta is that of
+    Locatello et al. (2019) for images and 1 otherwise: a guess, to be chosen by `--beta`.
+
+    Args:
+        data: What the run is named by.
+        dataset: What it loads.
+    """
+    train = split(dataset).train
+    some, size = dataset.observe(train[:256]), prod(dataset.shape)
+    pixels = len(dataset.shape) == 3 and bool(0 <= some.min() <= some.max() <= 1)
+    network = fitting_network(dataset.shape)
+    return RunConfig(
+        data,
+        ModelConfig(min(10, size), "diagonal", "bernoulli" if pixels else "gaussian", network),
+        BetaVAE(4.0 if pixels else 1.0),
+        Adam(1e-4 if isinstance(network, Conv) else 1e-3),
+        steps=20_000,
+        batch=min(64, len(train)),
+    )
+
+
+def loaded(data: str) -> RunConfig:
+    """What fits the data set, which is loaded to see its shape."""
+    config = DATASETS[data]()
+    return fit_shape(config, config.load())
 
 
 def locatello(data: str) -> RunConfig:
@@ -190,16 +261,19 @@ def cloud(data: str) -> RunConfig:
     return RunConfig(DATASETS[data](), model, BetaVAE(0.55), Adam(1e-3), 20_000)
 
 
-# What no paper has a set-up for.
-ELSE: dict[str, Callable[[str], RunConfig]] = {
+# Images of 64 pixels that the thesis has no set-up for: that of Locatello.
+IMAGES = ("shapes3d", "shapes3d-file", "heads", "faces", "mpi3d", "smallnorb", "cars3d")
+
+# Other data that no paper has a set-up for.
+WITHOUT_PAPER: dict[str, Callable[[str], RunConfig]] = {
     "linear-gaussian": planted,
     "circles": cloud,
     "bent": cloud,
 }
 
-# What objectives want that no set-up here was made for: the training of Shu et al. (2020); and for
-# PCL many pairs at once, since a loss of single pairs says little (Hyvarinen & Morioka 2017: 512).
-WANTED: dict[type, dict[str, Any]] = {
+# Objectives that need another training than the set-ups of the data: the weak GAN that of Shu et
+# al. (2020); PCL many pairs at once, as the loss of a few says little (Hyvarinen & Morioka 2017).
+OWN_TRAINING: dict[type, dict[str, Any]] = {
     WeakGAN: {"optimiser": Adam(1e-3, 0.5, 0.999), "batch": 64},
     PCL: {"optimiser": Adam(1e-3), "batch": 512},
 }
