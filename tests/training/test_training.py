@@ -138,9 +138,13 @@ def test_members_of_different_shape_do_not_train_together():
         Training([SMALL, replace(SMALL, batch=32)], SMALL.data.load())
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("config", [Adam(3e-3, 0.8, 0.95), Adagrad(0.05)], ids=["adam", "adagrad"])
-def test_optimisers_are_pytorchs(config, generator):
-    """Three members, two of them at another rate, one of those frozen half way."""
+def test_optimisers_are_pytorchs(config, fused, generator, monkeypatch):
+    """Three members, two of them at another rate, one of those frozen half way.
+
+    By the fused kernels, and as in a version of torch that has none.
+    """
     start = torch.randn(3, 7, generator=generator)
     targets = torch.randn(50, 3, 7, generator=generator)
     rates = [config.learning_rate, 10 * config.learning_rate, 10 * config.learning_rate]
@@ -157,6 +161,9 @@ def test_optimisers_are_pytorchs(config, generator):
             optimiser.step()
         expected.append(theirs.detach())
 
+    if not fused:
+        monkeypatch.delattr(torch, "_fused_adam_")
+        monkeypatch.delattr(torch, "_fused_adagrad_")
     module = torch.nn.ParameterList([torch.nn.Parameter(start.clone())])
     player = Player(module, [replace(config, learning_rate=rate) for rate in rates])
     for step, target in enumerate(targets):

@@ -11,10 +11,9 @@ from unpick.training.config import Adagrad, Adam
 
 
 class Player:
-    """The parameters of a module with a member axis, on their way down S losses at once.
+    """The parameters of a module with a member axis, and the optimiser that descends S losses.
 
-    Steps are PyTorch's fused kernels, one pass through memory for weights and moments together.
-    As long as all members live and share a learning rate, one call does for all.
+    While no member is frozen and all share a learning rate, one call steps all members.
     """
 
     def __init__(
@@ -51,35 +50,11 @@ class Player:
         first: list[Tensor],
         second: list[Tensor],
     ) -> None:
-        steps = [torch.tensor(float(step))] * len(values)
-        if isinstance(self.optimiser, Adam):
-            torch._fused_adam_(
-                values,
-                gradients,
-                first,
-                second,
-                [],
-                steps,
-                lr=rate,
-                beta1=self.optimiser.beta1,
-                beta2=self.optimiser.beta2,
-                weight_decay=0.0,
-                eps=self.eps,
-                amsgrad=False,
-                maximize=False,
-            )
-        else:
-            torch._fused_adagrad_(
-                values,
-                gradients,
-                second,
-                steps,
-                lr=rate,
-                lr_decay=0.0,
-                weight_decay=0.0,
-                eps=1e-10,
-                maximize=False,
-            )
+        match self.optimiser:
+            case Adam() as adam:
+                adam_step(values, gradients, first, second, step, rate, adam, self.eps)
+            case Adagrad():
+                adagrad_step(values, gradients, second, step, rate)
 
     def freeze(self, member: int) -> None:
         """Leave this member's weights as they are from now on."""
@@ -108,6 +83,67 @@ class Player:
             "second": self.second,
             "buffers": self.buffers,
         }
+
+
+def adam_step(
+    values: list[Tensor],
+    gradients: list[Tensor],
+    first: list[Tensor],
+    second: list[Tensor],
+    step: int,
+    rate: float,
+    adam: Adam,
+    eps: float,
+) -> None:
+    """Step number `step` of Adam, in place: values and both moments.
+
+    By PyTorch's fused kernel, which is private to it; by plain operations in a version without.
+    """
+    if hasattr(torch, "_fused_adam_"):
+        torch._fused_adam_(
+            values,
+            gradients,
+            first,
+            second,
+            [],
+            [torch.tensor(float(step))] * len(values),
+            lr=rate,
+            beta1=adam.beta1,
+            beta2=adam.beta2,
+            weight_decay=0.0,
+            eps=eps,
+            amsgrad=False,
+            maximize=False,
+        )
+        return
+    for value, gradient, mean, square in zip(values, gradients, first, second, strict=True):
+        mean.lerp_(gradient, 1 - adam.beta1)
+        square.mul_(adam.beta2).addcmul_(gradient, gradient, value=1 - adam.beta2)
+        scale = square.sqrt().div_((1 - adam.beta2**step) ** 0.5).add_(eps)
+        value.addcdiv_(mean, scale, value=-rate / (1 - adam.beta1**step))
+
+
+def adagrad_step(
+    values: list[Tensor], gradients: list[Tensor], second: list[Tensor], step: int, rate: float
+) -> None:
+    """Step number `step` of Adagrad, in place: values and sums of squares; see `adam_step`."""
+    eps = 1e-10
+    if hasattr(torch, "_fused_adagrad_"):
+        torch._fused_adagrad_(
+            values,
+            gradients,
+            second,
+            [torch.tensor(float(step))] * len(values),
+            lr=rate,
+            lr_decay=0.0,
+            weight_decay=0.0,
+            eps=eps,
+            maximize=False,
+        )
+        return
+    for value, gradient, square in zip(values, gradients, second, strict=True):
+        square.addcmul_(gradient, gradient)
+        value.addcdiv_(gradient, square.sqrt().add_(eps), value=-rate)
 
 
 def _row(tensors: Iterable[Tensor], member: int) -> Float[Tensor, "p"]:
