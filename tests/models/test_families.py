@@ -87,13 +87,15 @@ def test_a_step_of_every_objective(family, objective, grid):
     p = training._draw("batch", "noise")
     loss = total(training.objective(p))
     if explicit.applies(training.model, training.objective):
-        terms, gradients = explicit.descent(training.model, training.objective, p.x, p.noise)
+        terms, gradients = explicit.loss_and_gradients(
+            training.model, training.objective, p.x, p.noise
+        )
         torch.testing.assert_close(terms["loss"], loss.detach())
         autograds = torch.autograd.grad(loss.sum(), [*training.model.parameters()])
         for mine, theirs in zip(gradients, autograds, strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(again.advance(1)["loss"], loss.detach())
-    watched = training.look()
+    watched = training.latent_statistics()
     assert {each.shape for each in watched.values()} == (
         {(2, 2)} if family_of(family).has_variance else set()
     )

@@ -12,7 +12,7 @@ from unpick.data import ArrayStore, Dataset, Factor, SharePairs
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.objectives import AE, PCL, Pass, total
-from unpick.objectives.contrastive import Score, standardised
+from unpick.objectives.contrastive import PairScore, standardise
 from unpick.runs import disk
 from unpick.runs.executor import train_group
 from unpick.training import Adam, RunConfig, Training
@@ -57,7 +57,7 @@ def test_shift_and_scale_of_latents_do_not_matter(generator):
 def test_the_same_images_are_judged_in_true_pairs_and_in_chance_pairs(generator):
     """The loss by hand, pair by pair: x_t is odd, x_{t-1} even, and chance is the pair before."""
     p = a_pass(generator, members=1, batch=8)
-    h = standardised(p.q.mean)[0]
+    h = standardise(p.q.mean)[0]
     score = lambda t, s: p.critic(h[None, t, None], h[None, s, None])[0, 0]  # noqa: E731
     expected = [
         softplus(-score(2 * k + 1, 2 * k)) + softplus(score(2 * k + 1, (2 * k - 2) % 8))
@@ -69,7 +69,7 @@ def test_the_same_images_are_judged_in_true_pairs_and_in_chance_pairs(generator)
 def test_the_score_is_the_log_ratio_of_laplacian_steps_from_a_normal_source(generator):
     """Log p(s_t | s_{t-1}) - log p(s_t), up to the constant, if the source itself is normal."""
     new, old = torch.randn(2, 1, 50, 1, generator=generator).double()
-    score = Score(1, 1).double()
+    score = PairScore(1, 1).double()
     for weights, value in zip(score.parameters(), (2.0, -1.4, 0.0, 0.5, 0.0), strict=True):
         weights.data.fill_(value)
     step = torch.distributions.Laplace(0.7 * old, 0.5).log_prob(new)
@@ -97,9 +97,9 @@ def test_a_resumed_training_is_the_uninterrupted_one(objective):
     first.advance(23)
     second.restore(23, [first.state(k) for k in range(2)])
     second.advance(60)
-    for name, player in whole.players.items():
-        for key, tensor in player.state(1).items():
-            assert torch.equal(tensor, second.players[name].state(1)[key])
+    for name, optimiser in whole.optimisers.items():
+        for key, tensor in optimiser.state(1).items():
+            assert torch.equal(tensor, second.optimisers[name].state(1)[key])
 
 
 def test_a_member_does_not_depend_on_its_company():
@@ -110,7 +110,7 @@ def test_a_member_does_not_depend_on_its_company():
     # What the encoder adds last is taken away again by `standardised`: its gradient is rounding,
     # of which Adam makes steps. All else is equal, and the two biases come last.
     for name, told in (("model", slice(-2)), ("critic", slice(None))):
-        mine, its = company.players[name].state(1), alone.players[name].state(0)
+        mine, its = company.optimisers[name].state(1), alone.optimisers[name].state(0)
         torch.testing.assert_close(mine["values"][told], its["values"][told], rtol=1e-4, atol=1e-6)
 
 
@@ -129,9 +129,9 @@ def test_a_run_is_read_back_without_a_decoder(tmp_path):
 
 def test_the_score_steps_too():
     training = Training([CONFIG], DATA)
-    before = training.players["critic"].state(0)["values"]
+    before = training.optimisers["critic"].state(0)["values"]
     training.advance(10)
-    moved = (training.players["critic"].state(0)["values"] - before).abs()
+    moved = (training.optimisers["critic"].state(0)["values"] - before).abs()
     assert (moved > 0.1 * CONFIG.objective.critic_learning_rate).all()
 
 

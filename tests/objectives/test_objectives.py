@@ -16,7 +16,7 @@ from unpick.objectives import (
     BetaTCVAE,
     BetaVAE,
     FactorVAE,
-    Judged,
+    HasCritic,
     Pass,
     Term,
     stack,
@@ -222,7 +222,7 @@ def test_contract(name, generator):
     config = ModelConfig(D, objective.posteriors[0], "bernoulli", MLP((7,), "tanh", (7,), "tanh"))
     model = Autoencoder(config, (5,), range(S), objective.decodes)
     networks = [model]
-    if isinstance(objective, Judged):
+    if isinstance(objective, HasCritic):
         networks.append(objective.make_critic(config, (5,), 2, [generator] * S))
     critic = networks[-1] if len(networks) > 1 else None
     x, noise = (torch.randn(S, B, n, generator=generator) for n in (5, D))

@@ -12,8 +12,8 @@ from unpick.data import ArrayStore, Dataset, Factor
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
 from unpick.models.networks import Affine, Convolution
-from unpick.objectives import Adversarial, Judged, Pass, WeakGAN
-from unpick.objectives.weak_gan import sharing
+from unpick.objectives import Adversarial, HasCritic, Pass, WeakGAN
+from unpick.objectives.weak_gan import share_latents
 from unpick.training import Adam, RunConfig, Training, train
 
 S, B, D = 2, 12, 3
@@ -69,7 +69,7 @@ def test_the_norm_is_part_of_the_gradient(generator):
 def test_the_second_of_a_pair_takes_over_the_shared_latent(generator):
     noise = torch.randn(S, B, D, generator=generator)
     shared = torch.randint(D, (S, B // 2), generator=generator)
-    z = sharing(noise, shared)
+    z = share_latents(noise, shared)
     assert torch.equal(z[:, 0::2], noise[:, 0::2])
     same = z[:, 0::2] == z[:, 1::2]
     assert (same.sum(2) == 1).all()
@@ -108,11 +108,11 @@ def test_the_critics_loss_is_the_cross_entropy_of_both_kinds_of_pairs(generator)
     p.critic.eval()
     objective = WeakGAN(1)
     true = p.critic(p.x, p.shared)
-    false = p.critic(p.model.decode_mean(sharing(p.noise, p.shared)), p.shared)
+    false = p.critic(p.model.decode_mean(share_latents(p.noise, p.shared)), p.shared)
     found = objective.critic_loss(p.critic, p, p, p.noise)
     torch.testing.assert_close(found, softplus(-true) + softplus(false))
     torch.testing.assert_close(objective(p)["generator"].value, softplus(-false))
-    assert isinstance(objective, Judged)
+    assert isinstance(objective, HasCritic)
     assert isinstance(objective, Adversarial)
 
 
@@ -124,10 +124,10 @@ def test_a_resumed_training_is_the_uninterrupted_one(network):
     first.advance(7)
     second.restore(7, [first.state(k) for k in range(2)])
     second.advance(20)
-    for name, player in whole.players.items():
-        state, again = player.state(1), second.players[name].state(1)
+    for name, optimiser in whole.optimisers.items():
+        state, again = optimiser.state(1), second.optimisers[name].state(1)
         assert all(torch.equal(state[key], again[key]) for key in state)
-    assert "buffers" in whole.players["critic"].state(0)  # where the power iteration stands
+    assert "buffers" in whole.optimisers["critic"].state(0)  # where the power iteration stands
 
 
 @pytest.mark.parametrize("network", [DENSE, IMAGES], ids=["dense", "convolutional"])
@@ -137,9 +137,9 @@ def test_a_member_does_not_depend_on_its_company(network):
     company.advance(15)
     alone.advance(15)
     for name in ("model", "critic"):
-        mine, theirs = company.players[name].state(1), alone.players[name].state(0)
+        mine, theirs = company.optimisers[name].state(1), alone.optimisers[name].state(0)
         torch.testing.assert_close(mine["values"], theirs["values"], rtol=1e-3, atol=1e-5)
-    assert set(alone.look()) == {"deviation", "variance", "kl"}
+    assert set(alone.latent_statistics()) == {"deviation", "variance", "kl"}
 
 
 def test_the_critic_is_as_wide_as_asked_for():

@@ -205,7 +205,7 @@ def test_decoders_that_start_over_are_judged_after_as_much_training_with_and_wit
 def test_the_change_goes_down_the_difference_of_the_losses():
     running = contest(replace(CONFIG, batch=12, learning_rate=1e-2, epsilon=0.3))
     for member in (0, 1):
-        running.players["decoders"].freeze(member)
+        running.optimisers["decoders"].freeze(member)
     with torch.no_grad():  # such that reconstructions differ from image to image
         for tensor in running.model.parameters():
             tensor.mul_(3)

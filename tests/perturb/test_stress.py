@@ -19,7 +19,7 @@ from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
 from unpick.perturb.stress import TWINS, Stress, base_of, stress, stress_model, untrained
 from unpick.training import RunConfig
-from unpick.training.config import placeless, to_json
+from unpick.training.config import to_json, without_paths
 
 ORIGINAL = Shapes3D(8)
 MODEL = ModelConfig(2, likelihood="bernoulli", network=MLP((8,), "tanh", (8,), "tanh"))
@@ -32,7 +32,7 @@ def folder(tmp_path):
     generator = torch.Generator().manual_seed(0)
     table = 0.1 * (2 * torch.rand(2, *ORIGINAL.load().shape, generator=generator) - 1)
     level = torch.randint(2, (len(ORIGINAL.load()),), generator=generator)
-    recipe = placeless(to_json(PerturbConfig(BASE)))
+    recipe = without_paths(to_json(PerturbConfig(BASE)))
     twin = Perturbed(ORIGINAL, "planted", str(tmp_path / "twin"))
     save_twin(twin, 0.1, table, level, recipe=recipe)
     return tmp_path / "twin"

@@ -19,7 +19,7 @@ from unpick.objectives import (
     total,
 )
 from unpick.training import Adagrad, Adam, RunConfig, Training, explicit, train
-from unpick.training.parameters import Player
+from unpick.training.parameters import EnsembleOptimiser
 from unpick.training.streams import BLOCK, Streams
 
 SMALL = RunConfig(
@@ -32,7 +32,7 @@ SMALL = RunConfig(
 
 
 def weights(training, member):
-    return training.players["model"].state(member)["values"]
+    return training.optimisers["model"].state(member)["values"]
 
 
 def with_objective(objective):
@@ -93,7 +93,7 @@ def test_convolutional_members_do_not_depend_on_their_company(norm, generator):
     alone = Training([replace(config, seed=1)], data)
     company.advance(20)
     alone.advance(20)
-    mine, theirs = (t.players["model"].state(k) for t, k in ((company, 1), (alone, 0)))
+    mine, theirs = (t.optimisers["model"].state(k) for t, k in ((company, 1), (alone, 0)))
     for name in theirs:
         torch.testing.assert_close(mine[name], theirs[name], rtol=1e-3, atol=1e-5)
 
@@ -107,10 +107,10 @@ def test_a_frozen_member_keeps_its_running_statistics(generator):
     training = Training([config, replace(config, optimiser=Adam(1e30))], data)
     training.advance(20)
     assert list(training.stopped) == [1]
-    kept = training.players["model"].state(1)["buffers"]
+    kept = training.optimisers["model"].state(1)["buffers"]
     assert kept.isfinite().all()
     training.advance(25)
-    assert torch.equal(training.players["model"].state(1)["buffers"], kept)
+    assert torch.equal(training.optimisers["model"].state(1)["buffers"], kept)
 
 
 def test_members_do_not_share_the_decays_of_adam():
@@ -127,9 +127,9 @@ def test_members_with_their_own_critic_are_those_trained_alone():
     together, alone = Training([config, other], data), Training([other], data)
     together.advance(30)
     alone.advance(30)
-    for player in ("model", "critic"):
-        mine = together.players[player].state(1)["values"]
-        theirs = alone.players[player].state(0)["values"]
+    for network in ("model", "critic"):
+        mine = together.optimisers[network].state(1)["values"]
+        theirs = alone.optimisers[network].state(0)["values"]
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
@@ -165,11 +165,11 @@ def test_optimisers_are_pytorchs(config, fused, generator, monkeypatch):
         monkeypatch.delattr(torch, "_fused_adam_")
         monkeypatch.delattr(torch, "_fused_adagrad_")
     module = torch.nn.ParameterList([torch.nn.Parameter(start.clone())])
-    player = Player(module, [replace(config, learning_rate=rate) for rate in rates])
+    optimiser = EnsembleOptimiser(module, [replace(config, learning_rate=rate) for rate in rates])
     for step, target in enumerate(targets):
         if step == 25:
-            player.freeze(2)
-        player.descend([2 * (module[0].detach() - target)], step + 1)
+            optimiser.freeze(2)
+        optimiser.descend([2 * (module[0].detach() - target)], step + 1)
     torch.testing.assert_close(module[0].detach(), torch.stack(expected), rtol=1e-5, atol=1e-6)
 
 
@@ -254,7 +254,9 @@ def test_the_gradient_written_out_is_autograds(objective, activation, likelihood
     training = Training(configs, Dataset("toy", ArrayStore(pixels)))
     assert explicit.applies(training.model, training.objective)
     p = training._draw("batch", "noise")
-    terms, gradients = explicit.descent(training.model, training.objective, p.x, p.noise)
+    terms, gradients = explicit.loss_and_gradients(
+        training.model, training.objective, p.x, p.noise
+    )
     expected = training.objective(p)
     loss = total(expected)
     torch.testing.assert_close(terms["loss"], loss.detach())
@@ -292,7 +294,7 @@ def test_a_member_taken_out_has_its_own_weights_in_either_gradient(generator):
     objective, x = BetaVAE(0.5), torch.randn(1, 6, 3, generator=generator)
     model = build(SMALL.model, (3,), [0, 1]).member(1)
     noise = torch.randn(1, 6, 2, generator=generator)
-    terms, gradients = explicit.descent(model, objective, x, noise)
+    terms, gradients = explicit.loss_and_gradients(model, objective, x, noise)
     loss = total(objective(Pass(model, x, noise, 0, 100)))
     torch.testing.assert_close(terms["loss"], loss.detach())
     weights = [weight.requires_grad_() for weight in model.parameters()]

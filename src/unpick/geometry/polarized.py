@@ -70,8 +70,8 @@ def polarized_regime(
         mean: Of the posteriors of a data set.
         variance: Of the same; the diagonal of a full covariance.
         factor: Cholesky factors L of full covariances L L^T. Without it latents are taken for
-            independent given x: `delta_kl` and `total_kl` then leave out their correlations. What
-            is told of single latents is of their marginals, and needs no factor.
+            independent given x: `delta_kl` and `total_kl` then leave out their correlations.
+            Properties of single latents are of their marginals, and need no factor.
         factors: How many generative factors there are; a model is over-pruned if fewer latents
             have a mean variance below 0.8 (section 4.3.4).
         jacobians: Of the decoder at some of the means.

@@ -22,15 +22,15 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
 }
-# In training: what enters is a layer's fresh output, which nothing else needs. Not otherwise:
-# forward-mode derivatives copy whatever is overwritten.
+# For training, where nothing else needs the layer's output that is overwritten. Not in evaluation:
+# forward-mode derivatives would copy it.
 IN_PLACE: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,
     "tanh": torch.tanh_,
     "leaky_relu": lambda x: functional.leaky_relu_(x, 0.2),
 }
 
-Generators = Sequence[torch.Generator]  # one a member: initial weights do not depend on company
+Generators = Sequence[torch.Generator]  # one for each member
 ConvLayer = tuple[int, int, int, int]  # channels, kernel, stride, padding
 
 
@@ -52,8 +52,8 @@ class MLP:
 class Conv:
     """Convolutions, then dense layers, to the latents; and back through transposed convolutions.
 
-    The last layer of the decoder, to the image's own channels, is understood: kernel 4, stride 2,
-    padding 1. The side of the map the decoder starts from follows from the image's size. The
+    The decoder has one more layer than is listed, to the image's own channels: kernel 4, stride 2,
+    padding 1. The side of the map that it starts from follows from the image's size. The
     defaults are the network of Locatello et al. (2019) with the kernels of Higgins et al. (2017).
     """
 

@@ -9,7 +9,7 @@ from unpick.objectives.slow import SlowVAE
 from unpick.objectives.tcvae import BetaTCVAE
 from unpick.objectives.terms import (
     Adversarial,
-    Judged,
+    HasCritic,
     Paired,
     Pass,
     Term,
@@ -30,7 +30,7 @@ __all__ = [
     "BetaTCVAE",
     "BetaVAE",
     "FactorVAE",
-    "Judged",
+    "HasCritic",
     "ObjectiveConfig",
     "Paired",
     "Pass",

@@ -21,12 +21,12 @@ class PCL:
 
     .. math:: \tfrac12 \log(1 + e^{-r(x_t, x_{t-1})}) + \tfrac12 \log(1 + e^{r(x_t, x^*)})
 
-    The score r (see `Score`) judges a true pair and the same x_t with the x_{t-1} of another pair.
-    At the optimum it is log p(x_t | x_{t-1}) - log p(x_t). Where sources change independently of
-    each other, each depends on its past everywhere and none is quasi-Gaussian (as Gaussian ones
-    are), it can be a sum over latents only if these are the sources (theorem 1). There is no
-    decoder and no noise; latents are known up to shift and scale, and are brought to mean 0 and
-    variance 1 over a batch before they are judged.
+    The score r (`PairScore`) is high for true pairs and low for x_t with the x_{t-1} of another
+    pair. At the optimum it is log p(x_t | x_{t-1}) - log p(x_t). If the sources change
+    independently, each depends on its past everywhere and none is quasi-Gaussian (as Gaussian ones
+    are), then r is a sum over latents only if these are the sources (theorem 1). There is no
+    decoder and no noise. Latents are known up to shift and scale, so they are standardised over
+    the batch first.
 
     A batch holds pairs: the even observations are x_{t-1}, the odd ones x_t.
     """
@@ -40,7 +40,7 @@ class PCL:
     def __call__(self, p: Pass) -> Terms:
         """The logistic loss, log 2 for a score that knows nothing."""
         assert p.critic is not None
-        h = standardised(p.q.mean)
+        h = standardise(p.q.mean)
         old, new = h[:, 0::2], h[:, 1::2]
         true, chance = p.critic(new, old), p.critic(new, old.roll(1, 1))
         return {"contrast": Term(0.5 * (softplus(-true) + softplus(chance)))}
@@ -53,14 +53,14 @@ class PCL:
         generators: Sequence[torch.Generator],
     ) -> nn.Module:
         """The score, which descends the same loss as the encoder."""
-        return Score(len(generators), model.latents)
+        return PairScore(len(generators), model.latents)
 
     def critic_optimiser(self) -> tuple[float, float, float]:
         """Adam's learning rate, beta1 and beta2 for the score."""
         return self.critic_learning_rate, 0.9, 0.999
 
 
-class Score(nn.Module):
+class PairScore(nn.Module):
     r"""The log-ratio of first-order autoregressive sources with Laplacian steps.
 
     .. math:: r = m - \sum_i |u_i h_i(x_t) + v_i h_i(x_{t-1}) + b_i| + \sum_i |a_i| h_i(x_t)^2
@@ -85,7 +85,7 @@ class Score(nn.Module):
         return self.level + (self.curve.abs() * new.square() - step).sum(2)
 
 
-def standardised(h: Float[Tensor, "s b d"]) -> Float[Tensor, "s b d"]:
+def standardise(h: Float[Tensor, "s b d"]) -> Float[Tensor, "s b d"]:
     """Mean 0 and variance 1 over the batch, latent by latent."""
     centred = h - h.mean(1, keepdim=True)
     return centred * (centred.square().mean(1, keepdim=True) + 1e-8).rsqrt()

@@ -30,7 +30,7 @@ from unpick.models.posterior import Posterior
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One batch on its way through S models, as far as an objective asks for it."""
+    """One batch through S models; posterior, sample and output are computed when asked for."""
 
     model: Model
     x: Float[Tensor, "s b ..."]
@@ -79,7 +79,7 @@ Terms = dict[str, Term]
 
 
 @runtime_checkable
-class Judged(Protocol):
+class HasCritic(Protocol):
     """An objective with a network beside the model, its critic: `Pass.critic`.
 
     It descends the objective together with the model, or a loss of its own: see `Adversarial`.

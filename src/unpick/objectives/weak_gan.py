@@ -1,4 +1,4 @@
-"""The weakly supervised GAN: pairs that share a factor tell the generator what a factor is."""
+"""The weakly supervised GAN: it learns factors from pairs that are known to share one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,10 +26,10 @@ class WeakGAN:
 
     .. math:: \log(1 + e^{-D(g(z), g(z'), k)}) - \log q(z | g(z)), \qquad z_k = z'_k
 
-    The decoder g makes a pair of images from normal latents that share the k-th, to be taken by
-    the critic for a true pair that shares the k-th factor: the k-th latent must then be that
-    factor. The encoder q never sees a true image in training; it learns to read latents off
-    generated ones. Latents beyond the number of factors are never shared.
+    The decoder g makes a pair of images from normal latents that share the k-th. The critic D
+    compares it with true pairs that share the k-th factor; to deceive it, the k-th latent must be
+    that factor. The encoder q never sees a true image in training: it learns to recover the
+    latents of generated ones. Latents beyond the number of factors are never shared.
 
     A batch holds pairs: the even observations are the first of each, the odd ones the second.
     """
@@ -48,10 +48,10 @@ class WeakGAN:
             raise ValueError(f"pairs must be share for {self.name}, got {self.pairs.name}")
 
     def __call__(self, p: Pass) -> Terms:
-        """What the generator is short of deceiving, and how badly its latents are read."""
+        """The generator's loss against the critic, and the encoder's log-likelihood."""
         assert p.critic is not None
         assert p.shared is not None
-        z = sharing(p.noise, p.shared)
+        z = share_latents(p.noise, p.shared)
         images = p.model.decode_mean(z)
         q = p.model.encode(images.detach())
         assert isinstance(q, Diagonal)
@@ -87,17 +87,17 @@ class WeakGAN:
         """Cross-entropy of telling true pairs from generated ones that share the same factors."""
         assert other.shared is not None
         with torch.no_grad():
-            generated = other.model.decode_mean(sharing(other.noise, other.shared))
+            generated = other.model.decode_mean(share_latents(other.noise, other.shared))
         images, shared = torch.cat([other.x, generated], 1), other.shared.repeat(1, 2)
         true, false = critic(images, shared).chunk(2, 1)
         return softplus(-true) + softplus(false)
 
 
 class PairCritic(nn.Module):
-    """Whether two images share the k-th factor, and are images of the data at all.
+    """High for two true images that share the k-th factor.
 
-    Each goes through the hidden layers of the encoder, widened; two more dense layers see both.
-    What comes out is u h + v_k h (projection, Miyato & Koyama 2018), here as one layer of 1 + K
+    Each image goes through the hidden layers of the encoder, widened; two more dense layers see
+    both. The output is u h + v_k h (projection, Miyato & Koyama 2018), here as one layer of 1 + K
     numbers of which two are added.
     """
 
@@ -138,8 +138,10 @@ class PairCritic(nn.Module):
         return scores[..., 0] + scores[..., 1:].gather(2, shared[..., None])[..., 0]
 
 
-def sharing(noise: Float[Tensor, "s b d"], shared: Int[Tensor, "s p"]) -> Float[Tensor, "s b d"]:
-    """The same latents, but the second of each pair takes over the shared one of the first."""
+def share_latents(
+    noise: Float[Tensor, "s b d"], shared: Int[Tensor, "s p"]
+) -> Float[Tensor, "s b d"]:
+    """Copy the shared latent of the first of each pair to the second."""
     first, second = noise.unflatten(1, (-1, 2)).unbind(2)
     same = shared[..., None] == torch.arange(noise.shape[2])
     return torch.stack([first, torch.where(same, first, second)], 2).flatten(1, 2)

@@ -16,7 +16,7 @@ from unpick.models.likelihood import slope_factor
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.network import Change, features
 from unpick.training import Adam
-from unpick.training.parameters import Player
+from unpick.training.parameters import EnsembleOptimiser
 from unpick.training.streams import Streams
 
 EPS = 1e-7  # of Adam, in the thesis
@@ -68,17 +68,17 @@ class Contest:
         self.change = Change(config, some.shape[1], dataset.shape).eval()
         self.change.begin(some)
         self.first = {k: v.clone() for k, v in model.decoder.state_dict().items()}
-        self.players = {
+        self.optimisers = {
             "decoders": self._decoders(),
-            "change": Player(self.change, [Adam(config.learning_rate)], EPS),
+            "change": EnsembleOptimiser(self.change, [Adam(config.learning_rate)], EPS),
         }
         self.step = 0
         self.log: list[tuple[int, float, float]] = []  # step, mean losses since the one before
         self.sums = torch.zeros(3, dtype=torch.float64)  # of both losses, and of how many steps
 
-    def _decoders(self) -> Player:
+    def _decoders(self) -> EnsembleOptimiser:
         rates = [Adam(self.config.decoder_rate)] * self.model.members
-        return Player(self.model.decoder, rates, EPS)
+        return EnsembleOptimiser(self.model.decoder, rates, EPS)
 
     def advance(self, until: int) -> Losses:
         """Train up to step `until`; the losses on the last batch of the change."""
@@ -99,7 +99,7 @@ class Contest:
     def start_over(self) -> None:
         """Give the decoders the weights they came with; the change stays as it is."""
         self.model.decoder.load_state_dict(self.first)
-        self.players["decoders"] = self._decoders()
+        self.optimisers["decoders"] = self._decoders()
 
     def step_decoders(self, tick: int, *, changed: bool = True) -> None:
         """Train the decoders on a batch of images with the change, or as they are."""
@@ -114,7 +114,7 @@ class Contest:
             output, list(self.model.decoder.parameters()), self._slope(target, output)
         )
         self.model.decoder.eval()
-        self.players["decoders"].descend(gradients, tick + 1)
+        self.optimisers["decoders"].descend(gradients, tick + 1)
 
     def _step_change(self) -> Losses:
         indices, noise = self._draw("change", self.step)
@@ -127,7 +127,7 @@ class Contest:
             changed, list(self.change.parameters()), self._pull(output)
         )
         self.change.eval()
-        self.players["change"].descend(gradients, self.step + 1)
+        self.optimisers["change"].descend(gradients, self.step + 1)
         return mean_losses(self._distortion(changed.detach(), output))
 
     @torch.no_grad()
@@ -213,9 +213,9 @@ class Contest:
         """All that is needed to go on from this step."""
         parts = {
             f"{name}.{k}.{key}": tensor
-            for name, player in self.players.items()
-            for k in range(len(player.rates))
-            for key, tensor in player.state(k).items()
+            for name, optimiser in self.optimisers.items()
+            for k in range(len(optimiser.rates))
+            for key, tensor in optimiser.state(k).items()
         }
         log = torch.tensor(self.log, dtype=torch.float64).reshape(-1, 3)
         return {**parts, "log": log, "sums": self.sums}
@@ -224,15 +224,15 @@ class Contest:
         """The inverse of `state`."""
         self.step, self.sums = step, state["sums"]
         self.log = [(int(when), ent, dis) for when, ent, dis in state["log"].tolist()]
-        for name, player in self.players.items():
-            for k in range(len(player.rates)):
+        for name, optimiser in self.optimisers.items():
+            for k in range(len(optimiser.rates)):
                 prefix = f"{name}.{k}."
                 part = {
                     key.removeprefix(prefix): tensor
                     for key, tensor in state.items()
                     if key.startswith(prefix)
                 }
-                player.restore(k, part)
+                optimiser.restore(k, part)
 
 
 def ticks(contest: Contest) -> Iterator[Losses]:

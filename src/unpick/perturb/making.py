@@ -19,8 +19,8 @@ from unpick.perturb.contest import Contest, Losses, ticks
 from unpick.perturb.pictures import draw
 from unpick.runs import disk, load_together, make
 from unpick.runs.executor import CHECKPOINT_SECONDS, locked, threads, trains_together
-from unpick.training.config import placeless, to_json
-from unpick.training.progress import Bars, Report
+from unpick.training.config import to_json, without_paths
+from unpick.training.progress import Bars, ProgressUpdate
 
 REFIT = 1000  # batches for decoders that are judged
 COMPARED = 2000  # observations whose changes are
@@ -91,7 +91,7 @@ def perturb(
             "log": contest.log,
         }
         draw(contest, table, level, twin.folder)
-        recipe = placeless(to_json(config))
+        recipe = without_paths(to_json(config))
         save_twin(twin, config.epsilon, table, level, recipe=recipe, report=report)
         shutil.rmtree(under_way, ignore_errors=True)
     return twin
@@ -112,7 +112,7 @@ def varying(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"
     return float((one - two).square().sum() / (2 * (one - plain).square().sum()))
 
 
-def refitted(contest: Contest, show: Callable[[Report], None], *, changed: bool) -> Losses:
+def refitted(contest: Contest, show: Callable[[ProgressUpdate], None], *, changed: bool) -> Losses:
     """What the decoders lose that start over and see some batches of these images alone.
 
     They get as much training whether the images have the change or not, which may not be all that
@@ -122,11 +122,13 @@ def refitted(contest: Contest, show: Callable[[Report], None], *, changed: bool)
     batches = min(REFIT, contest.config.steps * contest.config.decoder_batches)
     for tick in range(batches):
         contest.step_decoders(tick, changed=changed)
-        show(Report("refit", "decoders anew", tick + 1, batches, 0.0, "", {}))
+        show(ProgressUpdate("refit", "decoders anew", tick + 1, batches, 0.0, "", {}))
     return contest.losses(changed=changed)
 
 
-def train(contest: Contest, folder: Path, seconds: float, show: Callable[[Report], None]) -> None:
+def train(
+    contest: Contest, folder: Path, seconds: float, show: Callable[[ProgressUpdate], None]
+) -> None:
     """Train the change to the end, from the last checkpoint if there is one."""
     disk.sweep_halves(folder)
     if found := disk.checkpoints(folder):
@@ -134,7 +136,7 @@ def train(contest: Contest, folder: Path, seconds: float, show: Callable[[Report
     saved, steps = time.monotonic(), contest.config.steps
     for losses in ticks(contest):
         terms = "  ".join(f"{name} {value:.5g}" for name, value in losses._asdict().items())
-        show(Report("change", "change", contest.step, steps, 0.0, terms, {}))
+        show(ProgressUpdate("change", "change", contest.step, steps, 0.0, terms, {}))
         if time.monotonic() - saved > seconds:
             disk.save_checkpoint(folder, contest.step, contest.state())
             disk.drop_checkpoints(folder, but=contest.step)

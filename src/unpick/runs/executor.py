@@ -25,13 +25,13 @@ from unpick.runs import disk
 from unpick.runs.disk import Run
 from unpick.runs.workers import Workers
 from unpick.training import RunConfig, Training, ticks
-from unpick.training.progress import Bars, Report, report, work
+from unpick.training.progress import Bars, ProgressUpdate, progress_update, work
 
 MOST_TOGETHER = 32  # members of one ensemble: more bring no further speed
 SMALL = 2_000_000  # weights up to which an ensemble is faster than one member after the other
 CHECKPOINT_SECONDS = 20.0
 
-Show = Callable[[Report], None]
+Show = Callable[[ProgressUpdate], None]
 
 
 def make(
@@ -182,7 +182,7 @@ def _train_from(
                 logs[name].append(record)
         halted = None
         try:
-            show(report(training, tick))
+            show(progress_update(training, tick))
         except KeyboardInterrupt as halt:  # nothing is lost: the last checkpoint is of this step
             halted = halt
         if not (tick.last or halted) and time.monotonic() - saved < seconds:
@@ -232,7 +232,9 @@ def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
         for path in paths:
             path.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context((path / "lock").open("w"))
-            waiting = Report("lock", "waiting for another process", 0, 1, 0.0, path.name, {})
+            waiting = ProgressUpdate(
+                "lock", "waiting for another process", 0, 1, 0.0, path.name, {}
+            )
             while not _take(file):
                 show(waiting)
                 time.sleep(0.2)

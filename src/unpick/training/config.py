@@ -49,7 +49,7 @@ def check_rate(rate: float, name: str = "learning_rate") -> None:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One member's training, whole: two equal configs give the same weights.
+    """The training of one member: two equal configs give the same weights.
 
     Attributes:
         data: The data set and its options.
@@ -88,7 +88,7 @@ class RunConfig:
             )
 
     def label(self) -> str:
-        """For people: the data set and the objective."""
+        """Data set, objective and posterior, for people."""
         suffix = family_of(self.model.posterior).suffix
         return f"{self.data.name}-{self.objective.name}{suffix}"
 
@@ -112,15 +112,15 @@ class RunConfig:
 
 def identity(config: Any) -> str:  # noqa: ANN401
     """Twelve hexadecimal digits of a configuration; where on disk its data lie does not matter."""
-    document = placeless(to_json(config))
+    document = without_paths(to_json(config))
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def placeless(document: Any) -> Any:  # noqa: ANN401
-    """The same JSON without the fields named `path`."""
+def without_paths(document: Any) -> Any:  # noqa: ANN401
+    """The same JSON without fields named `path`, so that moving data does not rename runs."""
     if not isinstance(document, dict):
         return document
-    return {name: placeless(value) for name, value in document.items() if name != "path"}
+    return {name: without_paths(value) for name, value in document.items() if name != "path"}
 
 
 def dumps(config: RunConfig) -> str:

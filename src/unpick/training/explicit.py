@@ -1,8 +1,7 @@
 """The gradient of the autoencoder and the (beta-)VAE with dense networks, written out.
 
-With small networks most of a step is the bookkeeping of automatic differentiation. This does the
-same arithmetic in half the time; everything else goes through autograd, and a test holds the two
-together.
+With small networks automatic differentiation spends most of a step on bookkeeping. This does the
+same arithmetic in half the time. Everything else goes through autograd; a test compares the two.
 """
 
 from collections.abc import Callable
@@ -37,7 +36,7 @@ def applies(model: Model, objective: ObjectiveConfig) -> TypeGuard[Autoencoder]:
 
 
 @torch.no_grad()
-def descent(
+def loss_and_gradients(
     model: Autoencoder,
     objective: ObjectiveConfig,
     x: Float[Tensor, "s b ..."],

@@ -13,19 +13,19 @@ from torch import Tensor, nn
 from unpick.data import Dataset, PairConfig, SharePairs, split
 from unpick.models import Model, build
 from unpick.models.posterior import Diagonal, family_of
-from unpick.objectives import Adversarial, Judged, Paired, Pass, stack, total
+from unpick.objectives import Adversarial, HasCritic, Paired, Pass, stack, total
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
-from unpick.training.parameters import Player
+from unpick.training.parameters import EnsembleOptimiser
 from unpick.training.streams import Streams, generator
 
 LOG_POINTS = 200  # records a run, however long
-LOOK_EVERY = 500  # steps between looks at the posteriors (Zietlow 2022, section 3.3.2)
-LOOK_AT = 1000  # validation observations
+LATENTS_EVERY = 500  # steps between measurements of the posteriors (Zietlow 2022, section 3.3.2)
+LATENTS_OF = 1000  # validation observations
 
 
 class Training:
-    """An ensemble on its way: the models, their optimiser, and the step they have reached.
+    """An ensemble in training: models, optimisers, and the step they have reached.
 
     Args:
         configs: One a member; they may differ in seed and scalar hyperparameters only.
@@ -41,7 +41,7 @@ class Training:
         self.configs, self.dataset = tuple(configs), dataset
         self.config = config = configs[0]
         self.indices, validation, _ = split(dataset)
-        self.watched = dataset.observe(validation[:LOOK_AT])
+        self.validation = dataset.observe(validation[:LATENTS_OF])
         if len(self.indices) < config.batch:
             raise ValueError(
                 f"batch must be at most the {len(self.indices)} training observations "
@@ -64,15 +64,15 @@ class Training:
         self.dense = self.model if explicit.applies(self.model, self.objective) else None
         self.modules: dict[str, nn.Module | Model] = {"model": self.model}
         self.critic: nn.Module | None = None
-        self.players = {"model": Player(self.model, [c.optimiser for c in configs])}
-        if isinstance(self.objective, Judged):
+        self.optimisers = {"model": EnsembleOptimiser(self.model, [c.optimiser for c in configs])}
+        if isinstance(self.objective, HasCritic):
             generators = [generator(seed, "critic") for seed in seeds]
             self.critic = self.objective.make_critic(
                 config.model, dataset.shape, len(dataset.factors), generators
             )
-            own = [c.objective for c in configs if isinstance(c.objective, Judged)]
+            own = [c.objective for c in configs if isinstance(c.objective, HasCritic)]
             self.modules["critic"] = self.critic
-            self.players["critic"] = Player(
+            self.optimisers["critic"] = EnsembleOptimiser(
                 self.critic, [Adam(*o.critic_optimiser()) for o in own]
             )
         self.step = 0
@@ -87,10 +87,10 @@ class Training:
             self.step += 1
         return values
 
-    def look(self) -> dict[str, Float[Tensor, "s d"]]:
-        """What each latent does on validation observations; nothing if posteriors are points.
+    def latent_statistics(self) -> dict[str, Float[Tensor, "s d"]]:
+        """Of each latent on validation observations; empty if posteriors are points.
 
-        The deviation of its mean, its mean variance, and the KL of its marginal in nats. They tell
+        The deviation of its mean, its mean variance, and the KL of its marginal in nats. They show
         which latents are active, and by eq. 3.38 of Zietlow (2022) whether the regime is
         polarized. Marginals leave out the correlations of a full-covariance posterior: its KL is
         larger than the sum over latents (`PolarizedRegime.total_kl`).
@@ -99,7 +99,9 @@ class Training:
             return {}
         self.model.eval()
         with torch.no_grad():
-            q = self.model.encode(self.watched.expand(len(self.configs), *self.watched.shape))
+            q = self.model.encode(
+                self.validation.expand(len(self.configs), *self.validation.shape)
+            )
         self.model.train()
         assert q.variance is not None
         marginal = Diagonal(q.mean, q.variance.log())
@@ -112,17 +114,19 @@ class Training:
     def _step(self) -> dict[str, Float[Tensor, "s"]]:
         p = self._draw("batch", "noise")
         gradients: Sequence[Tensor]
-        players = ["model"] if isinstance(self.objective, Adversarial) else list(self.players)
+        networks = ["model"] if isinstance(self.objective, Adversarial) else list(self.optimisers)
         if self.dense is not None:
-            values, gradients = explicit.descent(self.dense, self.objective, p.x, p.noise)
+            values, gradients = explicit.loss_and_gradients(
+                self.dense, self.objective, p.x, p.noise
+            )
         else:
             terms = self.objective(p)
             values = {"loss": total(terms)} | {k: term.reduced() for k, term in terms.items()}
-            gradients = self._gradients(values["loss"], players)
+            gradients = self._gradients(values["loss"], networks)
             values = {name: value.detach() for name, value in values.items()}
         if not values["loss"].sum().isfinite():
             self._freeze((~values["loss"].isfinite()).nonzero()[:, 0].tolist())
-        self._descend(gradients, players)
+        self._descend(gradients, networks)
         if isinstance(self.objective, Adversarial):
             other = self._draw("other batch", "other noise")
             keys = self.streams.uniform("shuffle", self.step, tuple(p.noise.shape[1:]))
@@ -131,16 +135,16 @@ class Training:
             self._descend(self._gradients(loss, ["critic"]), ["critic"])
         return values
 
-    def _gradients(self, loss: Float[Tensor, "s"], players: Sequence[str]) -> Sequence[Tensor]:
-        """Of all weights of these players, one after the other."""
-        weights = [w for name in players for w in self.modules[name].parameters()]
+    def _gradients(self, loss: Float[Tensor, "s"], networks: Sequence[str]) -> Sequence[Tensor]:
+        """Of all weights of these networks, in their order."""
+        weights = [w for name in networks for w in self.modules[name].parameters()]
         return torch.autograd.grad(loss.sum(), weights)
 
-    def _descend(self, gradients: Sequence[Tensor], players: Sequence[str]) -> None:
-        """Each player its own way down."""
+    def _descend(self, gradients: Sequence[Tensor], networks: Sequence[str]) -> None:
+        """Step the weights of these networks."""
         rest = iter(gradients)
-        for player in (self.players[name] for name in players):
-            player.descend(islice(rest, len(player.values)), self.step + 1)
+        for optimiser in (self.optimisers[name] for name in networks):
+            optimiser.descend(islice(rest, len(optimiser.values)), self.step + 1)
 
     def _draw(self, batch: str, noise: str) -> Pass:
         """Each member's own observations and noise for this step."""
@@ -169,15 +173,15 @@ class Training:
     def _freeze(self, members: Sequence[int]) -> None:
         for member in set(members) - self.stopped.keys():
             self.stopped[member] = self.step
-            for player in self.players.values():
-                player.freeze(member)
+            for optimiser in self.optimisers.values():
+                optimiser.freeze(member)
 
     def state(self, member: int) -> dict[str, Tensor]:
-        """All that is needed to go on with one member from this step."""
+        """What is needed to resume one member from this step."""
         parts = {
             f"{name}.{key}": tensor
-            for name, player in self.players.items()
-            for key, tensor in player.state(member).items()
+            for name, optimiser in self.optimisers.items()
+            for key, tensor in optimiser.state(member).items()
         }
         return {**parts, "stopped": torch.tensor(self.stopped.get(member, -1))}
 
@@ -185,19 +189,19 @@ class Training:
         """Put every member where it was at `step`."""
         self.step = step
         for member, state in enumerate(states):
-            for name, player in self.players.items():
+            for name, optimiser in self.optimisers.items():
                 prefix = f"{name}."
                 part = {
                     k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)
                 }
-                player.restore(member, part)
+                optimiser.restore(member, part)
             if (stopped := int(state["stopped"])) >= 0:
                 self._freeze([member])
                 self.stopped[member] = stopped
 
 
 class Tick(NamedTuple):
-    """A sign of life, about twice a second; a record for the log when one is due."""
+    """Where training stands, about twice a second, and whether a log record is due."""
 
     step: int
     terms: dict[str, Float[Tensor, "s"]]
@@ -207,7 +211,7 @@ class Tick(NamedTuple):
 
 
 def ticks(training: Training) -> Iterator[Tick]:
-    """Train to the end, handing control back about twice a second and at every log point.
+    """Train to the end; yield about twice a second and at every log point.
 
     The end is the last step, or the step at which no member's loss is finite any more.
     """
@@ -218,19 +222,19 @@ def ticks(training: Training) -> Iterator[Tick]:
     while not last:
         started, start = time.perf_counter(), training.step
         log_point = min(steps, (start // every + 1) * every)
-        look_point = (start // LOOK_EVERY + 1) * LOOK_EVERY
+        look_point = (start // LATENTS_EVERY + 1) * LATENTS_EVERY
         terms = training.advance(min(log_point, look_point, start + pace))
         rate = (training.step - start) / (time.perf_counter() - started)
         pace = max(1, int(0.5 * rate))
         last = training.step == steps or len(training.stopped) == len(training.configs)
-        latents = training.look() if training.step == look_point else {}
+        latents = training.latent_statistics() if training.step == look_point else {}
         due = last or training.step == log_point
         yield Tick(training.step, terms, latents, due, last)
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trained members, with what was logged on the way.
+    """Trained members and their log.
 
     Attributes:
         configs: One a member.
@@ -263,14 +267,14 @@ def train(
         >>> ensemble.model.members
         3
     """
-    from unpick.training.progress import Bars, report
+    from unpick.training.progress import Bars, progress_update
 
     configs = (config,) if isinstance(config, RunConfig) else tuple(config)
     training = Training(configs, configs[0].data.load() if dataset is None else dataset)
     log: list[dict[str, object]] = []
     with Bars(progress) as bars:
         for tick in ticks(training):
-            bars.update(report(training, tick))
+            bars.update(progress_update(training, tick))
             if tick.due:
                 log.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
     return Ensemble(configs, training.model.eval(), tuple(log), dict(training.stopped))

@@ -10,7 +10,7 @@ from unpick.models import Model
 from unpick.training.config import Adagrad, Adam
 
 
-class Player:
+class EnsembleOptimiser:
     """The parameters of a module with a member axis, and the optimiser that descends S losses.
 
     While no member is frozen and all share a learning rate, one call steps all members.
@@ -24,20 +24,20 @@ class Player:
         self.second = [torch.zeros_like(p) for p in self.values]
         self.first = [torch.zeros_like(p) for p in self.values if isinstance(self.optimiser, Adam)]
         self.buffers = list(module.buffers())  # running statistics
-        self.kept = [buffer.clone() for buffer in self.buffers]
+        self.buffers_before = [buffer.clone() for buffer in self.buffers]
         self.frozen: list[int] = []
         self.rates = {k: optimiser.learning_rate for k, optimiser in enumerate(optimisers)}
-        self.alike = len(set(self.rates.values())) == 1
+        self.one_rate = len(set(self.rates.values())) == 1
 
     def descend(self, gradients: Iterable[Tensor], step: int) -> None:
-        """Step number `step`, counted from one, of every living member, down its own gradient."""
+        """Take step number `step`, counted from one, of every member that is not frozen."""
         whole = (self.values, [g.contiguous() for g in gradients], self.first, self.second)
-        if self.alike:
+        if self.one_rate:
             self._step(next(iter(self.rates.values())), step, *whole)
         else:
             for member, rate in self.rates.items():
                 self._step(rate, step, *([tensor[member] for tensor in each] for each in whole))
-        for buffer, kept in zip(self.buffers, self.kept, strict=True):
+        for buffer, kept in zip(self.buffers, self.buffers_before, strict=True):
             buffer[self.frozen] = kept[self.frozen]  # a frozen member keeps its own
             kept.copy_(buffer)
 
@@ -59,11 +59,11 @@ class Player:
     def freeze(self, member: int) -> None:
         """Leave this member's weights as they are from now on."""
         self.rates.pop(member, None)
-        self.alike = False
+        self.one_rate = False
         self.frozen.append(member)
 
     def state(self, member: int) -> dict[str, Tensor]:
-        """All that is needed to go on: weights, moments and running statistics of one member."""
+        """What is needed to resume: weights, moments and running statistics of one member."""
         return {name: _row(each, member) for name, each in self._tensors().items() if each}
 
     def restore(self, member: int, state: dict[str, Tensor]) -> None:
@@ -74,7 +74,7 @@ class Player:
                 row = tensor[member]
                 row.copy_(state[name][place : place + row.numel()].view(row.shape))
                 place += row.numel()
-        self.kept = [buffer.clone() for buffer in self.buffers]
+        self.buffers_before = [buffer.clone() for buffer in self.buffers]
 
     def _tensors(self) -> dict[str, list[Tensor]]:
         return {

@@ -13,10 +13,10 @@ from unpick.training.config import RunConfig
 from unpick.training.loop import Tick, Training
 
 
-class Report(NamedTuple):
-    """Where one training stands, in plain values that can cross to another process."""
+class ProgressUpdate(NamedTuple):
+    """Where one training stands, in plain values that can be sent to another process."""
 
-    key: str  # tells trainings apart
+    key: str  # identifies the training
     label: str
     step: int
     total: int
@@ -25,14 +25,18 @@ class Report(NamedTuple):
     stopped: dict[str, int]  # a name for each member whose loss stopped being finite, and when
 
 
-def report(training: Training, tick: Tick) -> Report:
-    """What to show of a tick: mean terms over the members that live."""
+def progress_update(training: Training, tick: Tick) -> ProgressUpdate:
+    """What to show of a tick: terms are averaged over the members that still train."""
     configs, stopped = training.configs, training.stopped
     alive = [k for k in range(len(configs)) if k not in stopped]
     terms = "  ".join(f"{name} {float(v[alive].mean()):.4g}" for name, v in tick.terms.items())
-    frozen = {f"{member(configs[k])} ({configs[k].identity()})": s for k, s in stopped.items()}
-    label = member(configs[0]) if len(configs) == 1 else f"{configs[0].label()} x {len(configs)}"
-    return Report(
+    frozen = {
+        f"{member_label(configs[k])} ({configs[k].identity()})": s for k, s in stopped.items()
+    }
+    label = (
+        member_label(configs[0]) if len(configs) == 1 else f"{configs[0].label()} x {len(configs)}"
+    )
+    return ProgressUpdate(
         configs[0].identity(),
         label,
         tick.step,
@@ -48,20 +52,20 @@ def work(configs: Sequence[RunConfig], weights: int) -> float:
     return float(len(configs) * configs[0].steps * configs[0].batch * weights)
 
 
-def member(config: RunConfig) -> str:
-    """One member, for people."""
+def member_label(config: RunConfig) -> str:
+    """Data set, objective and seed."""
     return f"{config.label()} seed {config.seed}"
 
 
 class Bars:
-    """A bar a training; silent when not enabled, save for members that had to be stopped.
+    """One progress bar for each training. If not enabled, only stopped members are printed.
 
-    The display starts with the first report, so that an error before it stands alone.
+    The display starts with the first update, so that an error before it is printed alone.
 
     Args:
         enabled: Whether to show anything.
-        work: Of all trainings to come. If given, a first bar shows the whole and the time left,
-            and the bar of a training goes away when it is done.
+        work: Of all trainings together. If given, a first bar shows the total and the time left,
+            and the bar of a finished training disappears.
     """
 
     def __init__(self, enabled: bool = True, work: float | None = None) -> None:
@@ -79,7 +83,7 @@ class Bars:
         )
         self.tasks: dict[str, TaskID] = {}
         self.began: dict[str, tuple[float, int]] = {}
-        self.told: set[str] = set()
+        self.announced: set[str] = set()
         self.work, self.done, self.before = work or 0.0, dict[str, float](), dict[str, float]()
         self.whole = None if work is None else self._add("everything", work)
 
@@ -95,30 +99,30 @@ class Bars:
         if self.tasks:
             self.progress.stop()
 
-    def update(self, report: Report) -> None:
-        """Show one report."""
+    def update(self, update: ProgressUpdate) -> None:
+        """Show one update."""
         if not self.tasks:
             self.progress.start()
-        if report.key not in self.tasks:
-            self.began[report.key] = time.monotonic(), report.step
-            self.tasks[report.key] = self._add(report.label, report.total, report.step)
-        started, first = self.began[report.key]
+        if update.key not in self.tasks:
+            self.began[update.key] = time.monotonic(), update.step
+            self.tasks[update.key] = self._add(update.label, update.total, update.step)
+        started, first = self.began[update.key]
         waited = time.monotonic() - started
-        speed = f"{(report.step - first) / waited:.4g}/s" if waited > 0.2 else ""
-        task = self.tasks[report.key]
-        self.progress.update(task, completed=report.step, terms=report.terms, speed=speed)
+        speed = f"{(update.step - first) / waited:.4g}/s" if waited > 0.2 else ""
+        task = self.tasks[update.key]
+        self.progress.update(task, completed=update.step, terms=update.terms, speed=speed)
         if self.whole is not None:
-            # What was done before this process counts as none of its work, lest it seem fast.
-            share = report.work / max(1, report.total)
-            self.done[report.key] = share * (report.step - first)
-            self.before[report.key] = share * first
+            # Steps done before this process do not count, or the speed would look too high.
+            share = update.work / max(1, update.total)
+            self.done[update.key] = share * (update.step - first)
+            self.before[update.key] = share * first
             total = self.work - sum(self.before.values())
             self.progress.update(self.whole, completed=sum(self.done.values()), total=total)
-            over = report.work > 0 and report.step == report.total  # waiting is no work
+            over = update.work > 0 and update.step == update.total  # waiting is no work
             self.progress.update(task, visible=not over)
-        for name in report.stopped.keys() - self.told:
-            self.told.add(name)
-            step = report.stopped[name]
+        for name in update.stopped.keys() - self.announced:
+            self.announced.add(name)
+            step = update.stopped[name]
             self.progress.console.print(f"{name}: loss not finite at step {step}; frozen")
 
     def _add(self, label: str, total: float | int, completed: int = 0) -> TaskID:
