@@ -176,8 +176,8 @@ def test_latents_become_the_factors_that_pairs_share():
     values = torch.linspace(-1.7, 1.7, 40)
     factors = tuple(Factor(name, tuple(values.tolist())) for name in "ab")
     data = Dataset("turned", ArrayStore(torch.cartesian_prod(values, values) @ turn.T), factors)
-    network = MLP((32, 32), "leaky_relu", (32, 32), "leaky_relu")
-    given = config(model=ModelConfig(2, network=network), batch=64, steps=1000)
+    network = MLP((16, 16), "leaky_relu", (16, 16), "leaky_relu")
+    given = config(model=ModelConfig(2, network=network), batch=64, steps=600)
     codes = train(given, data, progress=False).model.encode(data.observe(EVERY)[None]).mean[0]
     both = torch.cat([codes.detach(), data.factor_values(EVERY)], 1)
     found = torch.corrcoef(both.T)[:2, 2:].abs()

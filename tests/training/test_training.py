@@ -285,6 +285,9 @@ def test_a_subclass_and_another_posterior_train_by_autograd():
     listed, *others = (Training([config], data) for config in (SMALL, own, full))
     assert explicit.applies(listed.model, listed.objective)
     assert not any(explicit.applies(each.model, each.objective) for each in others)
+    p = others[0]._draw("batch", "noise")
+    with pytest.raises(ValueError, match="must be exactly AE or BetaVAE, got Doubled"):
+        explicit.loss_and_gradients(others[0].model, own.objective, p.x, p.noise)
     losses = [training.advance(1)["loss"] for training in (listed, others[0])]
     torch.testing.assert_close(losses[1], 2 * losses[0])
 

@@ -83,6 +83,8 @@ class Autoencoder(nn.Module):
                 self.encoder = ConvEncoder(net, image, outputs, generators)
                 if decodes:
                     self.decoder = ConvDecoder(net, image, config.latents, generators)
+            case other:
+                raise ValueError(f"network must be an MLP or a Conv, got {other}")
 
     @property
     def members(self) -> int:

@@ -43,6 +43,9 @@ def loss_and_gradients(
     noise: Float[Tensor, "s b d"],
 ) -> tuple[dict[str, Float[Tensor, "s"]], list[Tensor]]:
     """The loss and its terms, and the gradients in the order of `model.parameters()`."""
+    if type(objective) not in WRITTEN_OUT:
+        known = " or ".join(kind.__name__ for kind in WRITTEN_OUT)
+        raise ValueError(f"objective must be exactly {known}, got {objective}")
     config, x = model.config, x.flatten(2)
     assert isinstance(config.network, MLP)
     assert isinstance(model.encoder, Dense)

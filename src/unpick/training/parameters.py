@@ -55,6 +55,8 @@ class EnsembleOptimiser:
                 adam_step(values, gradients, first, second, step, rate, adam, self.eps)
             case Adagrad():
                 adagrad_step(values, gradients, second, step, rate)
+            case other:
+                raise ValueError(f"optimiser must be Adam or Adagrad, got {other}")
 
     def freeze(self, member: int) -> None:
         """Leave this member's weights as they are from now on."""
