@@ -59,8 +59,8 @@ def test_what_a_consumer_may_rely_on(family, generator):
     assert q.mean.shape == q.sample(noise).shape == (2, 7, 2)
     assert model.decode(q.sample(noise)).shape == model.decode_mean(q.mean).shape == x.shape
     assert (q.variance is not None) == q.has_variance == (q.spread is not None)
+    assert (q.factor is not None) == q.correlated
     if q.variance is None:
-        assert q.factor is None
         torch.testing.assert_close(q.sample(noise), q.mean)
         for nothing in (q.kl, q.kl_parts, lambda: q.log_prob(noise)):
             with pytest.raises(ValueError, match="must have a density"):

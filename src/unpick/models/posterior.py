@@ -10,8 +10,8 @@ are. A consumer may rely on this of every posterior:
 - `spread`: what the encoder says of the width beside the mean, as `unpick.diagnose` reads it: the
   log-variance or L; None for a point.
 - `sample(noise)`, `kl()`, `kl_parts()` and `log_prob(z)`. The last three raise for a point.
-- of the class: `n_parameters(latents)`, `from_parameters(parameters, latents)`, `suffix` and
-  `has_variance`.
+- of the class: `n_parameters(latents)`, `from_parameters(parameters, latents)`, `suffix`,
+  `has_variance` and `correlated` (whether there is a `factor`).
 
 Leading axes (members, batch) are arbitrary. A new family is a class here with these answers, its
 name in `Family` and its entry in `FAMILIES`; the objectives that can use it list its name.
@@ -38,6 +38,7 @@ class Delta:
 
     suffix: ClassVar[str] = ""  # of a run's label
     has_variance: ClassVar[bool] = False
+    correlated: ClassVar[bool] = False  # latents, given x
     variance: ClassVar[None] = None
     factor: ClassVar[None] = None
     spread: ClassVar[None] = None
@@ -76,6 +77,7 @@ class Diagonal:
 
     suffix: ClassVar[str] = ""
     has_variance: ClassVar[bool] = True
+    correlated: ClassVar[bool] = False
     factor: ClassVar[None] = None
     mean: Float[Tensor, "*n d"]
     log_var: Float[Tensor, "*n d"]
@@ -128,6 +130,7 @@ class Full:
 
     suffix: ClassVar[str] = "-full"
     has_variance: ClassVar[bool] = True
+    correlated: ClassVar[bool] = True
     mean: Float[Tensor, "*n d"]
     factor: Float[Tensor, "*n d d"]
 
