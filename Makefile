@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fast bench lint types clean
+.PHONY: demo test fast bench lint types docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/unpick demo
 
-test: lint types
+test: lint types docs
 	$(BIN)/python -m pytest -n 2
 
 fast: $(VENV)/ready
@@ -21,6 +21,9 @@ lint: $(VENV)/ready
 types: $(VENV)/ready
 	$(BIN)/mypy
 
+docs: $(VENV)/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/data.py
@@ -30,9 +33,9 @@ bench: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,docs]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build src/*.egg-info demo-report
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build site src/*.egg-info demo-report
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -64,7 +64,7 @@ def factor_vae_score(
     Hold a random factor and draw a batch of observations that share its value. The latent with
     the smallest variance in the batch, relative to its variance in the data, is the vote:
 
-    .. math:: \arg\min_j \operatorname{Var}_{\text{batch}}(z_j) / \operatorname{Var}(z_j)
+    .. math:: \operatorname{argmin}_j \,\mathrm{Var}_{\mathrm{batch}}(z_j) / \mathrm{Var}(z_j)
 
     A latent stands for the factor it was most often the vote of; the score is how often that is
     right for fresh votes. Chance is 1 / K. A rotation goes unseen while each factor keeps the

@@ -9,7 +9,7 @@ def nearest_orthogonal(matrices: Float[Tensor, "... p d"]) -> Float[Tensor, "...
     r"""Orthogonal polar factor (Bhowal et al. 2024, proposition 7, with its exponent put right).
 
     .. math:: \hat M = M (M^\top M)^{-1/2} = U V^\top
-              = \arg\min_{Q^\top Q = I} \|M - Q\|_F, \qquad M = U \Sigma V^\top
+              = \operatorname{argmin}_{Q^\top Q = I} \|M - Q\|_F, \qquad M = U \Sigma V^\top
 
     The printed exponent is +1/2. Where a singular value is 0 its direction can go anywhere: many
     matrices are equally near, and none is returned. Near such a matrix the answer turns fast, by

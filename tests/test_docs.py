@@ -1,0 +1,108 @@
+"""Tutorials run and print what they show; the commands exist; the site builds."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unpick.cli import HELP, main
+from unpick.cli.train import train_options
+
+HOUSE = Path(__file__).parent.parent
+DOCS = HOUSE / "docs"
+TUTORIALS = [DOCS / "getting-started.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+RUN = [HOUSE / "README.md", *TUTORIALS]
+PROSE = [p for p in sorted(DOCS.rglob("*.md")) if p.parent.name != "results"] + [RUN[0]]
+BLOCK = r"(?:<!-- quick: (.*?) -->\n)?```python\n(.*?)```(?:\n\n```text\n(.*?)```)?"
+NUMBER = r"-?\d+(?:\.\d*)?(?:e-?\d+)?"
+
+
+def name(page):
+    return str(page.relative_to(HOUSE))
+
+
+def alike(printed, shown):
+    """The same words, and numbers to about the digits that another machine gives, too."""
+    if re.sub(NUMBER, "#", printed).split() != re.sub(NUMBER, "#", shown).split():
+        return False
+    numbers = ([float(n) for n in re.findall(NUMBER, text)] for text in (printed, shown))
+    return all(a == pytest.approx(b, rel=0.1, abs=0.03) for a, b in zip(*numbers, strict=True))
+
+
+def words(text):
+    return [word for word in re.findall(r"[a-zA-Z]{2,}", text) if word != "nan"]
+
+
+def run_page(page, out, quick=True):
+    """Run the blocks of a page one after the other: what each printed and what it shows."""
+    space = {"__name__": "__main__"}
+    for shorter, code, shown in re.findall(BLOCK, page.read_text(), re.DOTALL):
+        for change in shorter.split("; ") if shorter and quick else []:
+            long, short = change.split(" -> ")
+            assert long in code, f"{name(page)}: nothing to make quicker at {long!r}"
+            code = code.replace(long, short)
+        exec(compile(code, name(page), "exec", dont_inherit=True), space)
+        yield out(), shown, bool(shorter) and quick
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_python_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    shortened = False  # from then on numbers are others
+    for printed, shown, quick in run_page(page, lambda: capsys.readouterr().out):
+        shortened |= quick
+        if shortened:
+            assert words(printed) == words(shown)
+        else:
+            assert alike(printed, shown), f"{name(page)} shows\n{shown}\nand printed\n{printed}"
+
+
+def test_shown_and_printed_are_compared():
+    assert alike("DtO 0.46\n", "DtO  0.45")
+    assert not alike("DtO 0.55", "DtO 0.45")
+    assert not alike("DS 0.45", "DtO 0.45")
+
+
+def commands(page):
+    text = page.read_text().replace("\\\n", " ")
+    lines = re.findall(r"^    unpick (.*)$", text, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.mark.parametrize("page", [page for page in PROSE if commands(page)], ids=name)
+def test_commands_exist_with_their_options(page, capsys):
+    for verb, *arguments in commands(page):
+        assert f"\n  {verb}" in HELP
+        if verb == "train":
+            train_options([a for a in arguments if a != "..."])
+            continue
+        target = [] if verb in ("perturb", "data") else arguments[:1]
+        with pytest.raises(SystemExit) as left:
+            main([verb, *(arguments[:1] if verb == "perturb" else target), "--help"])
+        assert left.value.code == 0
+        help_ = capsys.readouterr().out
+        for option in arguments:
+            if option.startswith("--"):
+                assert option in help_, f"unpick {verb} has no {option}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    """Without the network: names are looked up at an address where nothing answers."""
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "http_proxy": "http://127.0.0.1:9"}
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", tmp_path / "s"]
+    done = subprocess.run(build, cwd=HOUSE, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = list((tmp_path / "s").rglob("*.html"))
+    assert len(pages) > 40
+    for page in pages:
+        text = page.read_text()
+        loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*?(?:src|href)=\"?(https?:)", text)
+        assert not loaded, f"{page.name} loads from elsewhere"
+        assert "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}" not in text  # a formula left over
