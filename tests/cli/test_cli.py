@@ -294,6 +294,7 @@ def test_measure_prints_keeps_and_reads_again(capsys, trained, monkeypatch):
     assert code == 0
     for word in ("DtO", "chance 0.55", "MIG, sampled", "DCI completeness", "±", "UDR", "2 runs"):
         assert word in out, word
+    assert out.count("learner: unpick's fast boosting, a proxy") == 3 * len(names) + 1
     with monkeypatch.context() as patched:  # measured once, read ever after
         patched.setattr(scoring, "take", None)
         code, out, _ = run(capsys, "measure", names[0], *options, "--json")

@@ -109,6 +109,11 @@ def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
     assert "95 % over seeds" in several
     assert "Diverged and left out: 1 on noise." in several
     assert "noise 0.060, perturbed 0.090" in several
+    assert "learner" not in several
+    only = planted([0.5], [0.5], [0.1])
+    renamed = {twin: {"DCI": values["MIG"], **values} for twin, values in only.values.items()}
+    both = said(replace(only, values=renamed, chance={"DCI": 0.0, "MIG": 0.0}))
+    assert "DCI: disentanglement; learner: unpick's fast boosting, a proxy." in both
     one = said(planted([0.5], [0.5], [0.1]))
     assert "one seed" in one
     assert "95 %" not in one

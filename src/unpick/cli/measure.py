@@ -110,7 +110,15 @@ def _summary(
     ]
     caption = f"Mean and standard deviation over {len(runs)} runs"
     caption += "." if len(datasets) == 1 else f" on {len(datasets)} data sets."
-    show(Table(caption, ("measure", "mean", "least", "most"), tuple(rows)), console)
+    notes = {
+        score.note
+        for card in cards.values()
+        for score in card.scores
+        if score.name.startswith("DCI")
+    }
+    footnotes = [f"DCI: {note}" for note in sorted(notes)]
+    columns = ("measure", "mean", "least", "most")
+    show(Table(caption, columns, tuple(rows), tuple(footnotes)), console)
     if len(datasets) > 1:
         return
     found = agreement(runs, datasets[0])

@@ -116,6 +116,7 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
     """The table, and the answer in a sentence."""
     from rich.console import Console
 
+    from unpick.metrics.importance import LEARNERS
     from unpick.pages import Table, show
     from unpick.perturb.stress import TWINS
 
@@ -142,6 +143,11 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
     notes = (
         "Root mean square of the change on test images: "
         f"noise {found.change['noise']:.3f}, perturbed {found.change['perturbed']:.3f}.",
+        *(
+            f"DCI: disentanglement; learner: {LEARNERS['fast']}."
+            for m in found.measures
+            if m == "DCI"
+        ),
         *(f"Diverged and left out: {left[name]} on {name}." for name in TWINS if left[name]),
     )
     show(Table(caption, ("score", "chance", *TWINS, "owed"), tuple(rows), notes), Console())

@@ -17,7 +17,7 @@ from unpick.geometry.neighbourhood import (
     neighbourhoods,
     noise_pairs,
 )
-from unpick.names import pick
+from unpick.names import unknown_choice
 
 MOMENTUM = 0.5
 
@@ -114,7 +114,8 @@ def fit_local_decoder(
                 [0., 3.],
                 [1., 0.]])
     """
-    pick(FUNCTIONS, nonlinearity, "nonlinearity")
+    if nonlinearity not in FUNCTIONS:
+        raise unknown_choice("nonlinearity", nonlinearity, Nonlinearity)
     check(mean, deviation, samples)
     n, d = mean.shape
     if samples < 2 * d + 2:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unpick.geometry.orthogonality import nearest_signed_permutation
 from unpick.geometry.singular import gram, singular_directions
-from unpick.names import pick
+from unpick.names import unknown_choice
 
 Variant = Literal["matched", "paper", "released"]
 CHUNK = 2**20  # entries that are worked on at once
@@ -80,11 +80,11 @@ def od_score(
         )
     if not matrices.isfinite().all():
         raise ValueError("matrices must be finite")
-    measure = pick(
-        {"matched": _matched, "paper": _paper, "released": _released}, variant, "variant"
-    )
+    measures = {"matched": _matched, "paper": _paper, "released": _released}
+    if variant not in measures:
+        raise unknown_choice("variant", variant, Variant)
     chunks = matrices.detach().split(max(1, CHUNK // (p * d)))
-    parts = torch.cat([measure(chunk) for chunk in chunks])
+    parts = torch.cat([measures[variant](chunk) for chunk in chunks])
     per_sample = parts.mean(1)
     return ODScore(float(per_sample.mean()), per_sample, parts)
 

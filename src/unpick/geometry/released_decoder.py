@@ -21,7 +21,7 @@ from unpick.geometry.neighbourhood import (
     neighbourhoods,
     noise_pairs,
 )
-from unpick.names import pick
+from unpick.names import unknown_choice
 
 RATES = {"linear": 1e-4, "tanh": 0.1}
 MOMENTUM = 0.9
@@ -71,7 +71,8 @@ def fit_released_decoder(
         memory: Bytes to work in.
         generator: Draws the noise and the start; seed 0 by default.
     """
-    pick(FUNCTIONS, nonlinearity, "nonlinearity")
+    if nonlinearity not in FUNCTIONS:
+        raise unknown_choice("nonlinearity", nonlinearity, Nonlinearity)
     check(mean, deviation, samples)
     generator = generator or torch.Generator().manual_seed(0)
     fresh, noise = noise_pairs(mean, samples, generator)

@@ -1,4 +1,13 @@
-"""Scores of codes against generative factors: arrays in, a small frozen result out."""
+"""Metrics of disentanglement: arrays in, a small frozen result out.
+
+Where a metric goes:
+
+- codes `(N, D)` and factors `(N, K)`: here, one file a family. `scorecard` computes all of them.
+- codes of several models, without factors: `agreement` (UDR).
+- a decoder, or its Jacobians `(N, P, D)`: `unpick.geometry`.
+- codes or posteriors of one model, without factors (active latents, total correlation): a function
+  of arrays here, and a measure in `unpick.probe`, which encodes the data.
+"""
 
 from unpick.metrics.agreement import UDR, udr
 from unpick.metrics.bootstrap import Interval, bootstrap
@@ -19,7 +28,7 @@ from unpick.metrics.interventions import (
 from unpick.metrics.irs import IRS, irs
 from unpick.metrics.modularity import ModularityExplicitness, modularity_explicitness
 from unpick.metrics.predictability import DisentanglementScore, disentanglement_score
-from unpick.metrics.scorecard import Score, Scorecard, scorecard
+from unpick.metrics.scorecard import MetricValue, Scorecard, scorecard
 from unpick.metrics.separability import SAP, sap
 
 __all__ = [
@@ -33,9 +42,9 @@ __all__ = [
     "Interval",
     "MIGSup",
     "MeanCorrelation",
+    "MetricValue",
     "ModularityExplicitness",
     "MutualInformationGap",
-    "Score",
     "Scorecard",
     "beta_vae_score",
     "bootstrap",

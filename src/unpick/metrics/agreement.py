@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,9 @@ from sklearn.linear_model import Lasso
 from sklearn.preprocessing import StandardScaler
 
 from unpick.metrics.correlation import unit_columns
+from unpick.names import unknown_choice
 
+Variant = Literal["lasso", "spearman"]
 PENALTY = 0.1  # of the Lasso, as in disentanglement_lib
 
 
@@ -33,7 +35,7 @@ def udr(
     codes: Sequence[Float[np.ndarray, "n _"]],
     kl: Sequence[Float[np.ndarray, "_"]],
     *,
-    variant: Literal["lasso", "spearman"] = "lasso",
+    variant: Variant = "lasso",
     threshold: float = 0.01,
 ) -> UDR:
     r"""Unsupervised disentanglement ranking (Duan et al. 2020), as in disentanglement_lib.
@@ -62,8 +64,8 @@ def udr(
         threshold: Latents with at most this KL are left out.
     """
     _check(codes, kl)
-    if variant not in ("lasso", "spearman"):
-        raise ValueError(f"variant must be 'lasso' or 'spearman', got {variant!r}")
+    if variant not in get_args(Variant):
+        raise unknown_choice("variant", variant, Variant)
     kept = [z[:, k > threshold].astype(np.float64) for z, k in zip(codes, kl, strict=True)]
     pairwise = _lasso(kept) if variant == "lasso" else _spearman(kept)
     matrix = np.array([[relative_strength(r) for r in row] for row in pairwise])

@@ -1,7 +1,7 @@
 """How well single latents follow single factors, on a straight or a monotonic line."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Real
@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
 from unpick.metrics.inputs import check
+from unpick.names import unknown_choice
 
 Method = Literal["pearson", "spearman"]
 
@@ -61,8 +62,8 @@ def mean_correlation(
         (1.0, [1, 0])
     """
     check(codes, factors)
-    if method not in ("pearson", "spearman"):
-        raise ValueError(f"method must be 'pearson' or 'spearman', got {method!r}")
+    if method not in get_args(Method):
+        raise unknown_choice("method", method, Method)
     constant = np.flatnonzero(np.ptp(factors, axis=0) == 0)
     if constant.size:
         raise ValueError(f"factor {constant[0]} is constant: nothing can correlate with it")
@@ -83,6 +84,8 @@ def unit_columns(values: Real[np.ndarray, "n d"], method: Method) -> Float[np.nd
         values: One row an observation.
         method: `spearman` turns values into ranks first, equal values sharing the mean rank.
     """
+    if method not in get_args(Method):
+        raise unknown_choice("method", method, Method)
     values = rankdata(values, axis=0) if method == "spearman" else values.astype(np.float64)
     centred = values - values.mean(axis=0)
     # By the range: the mean of equal numbers can differ from them in the last digit.

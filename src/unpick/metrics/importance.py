@@ -11,9 +11,15 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from unpick.metrics.boosting import Boosted, boost, sort_codes
 from unpick.metrics.division import Rows, labelled
+from unpick.names import unknown_choice
 
 ROUNDS = 100
 REPORT = 10  # rounds between two messages of the slow learner
+Learner = Literal["gradient-boosting", "fast"]
+LEARNERS: dict[Learner, str] = {  # as tables name them
+    "gradient-boosting": "scikit-learn's gradient boosting",
+    "fast": "unpick's fast boosting, a proxy",
+}
 Show = Callable[[str], None]
 
 
@@ -30,7 +36,7 @@ class DCI:
         matrix: Importance of latent j for factor k; a column sums to 1.
         per_latent: Disentanglement of each latent; 0 for one that is never used.
         per_factor: Completeness of each factor.
-        learner: What gave the importances.
+        learner: What gave the importances, a key of `LEARNERS`; None if they were given.
     """
 
     disentanglement: float
@@ -40,7 +46,7 @@ class DCI:
     matrix: Float[np.ndarray, "d k"]
     per_latent: Float[np.ndarray, "d"]
     per_factor: Float[np.ndarray, "k"]
-    learner: str | None
+    learner: Learner | None
 
 
 def dci(
@@ -48,7 +54,7 @@ def dci(
     factors: Real[np.ndarray, "n k"],
     *,
     test: Rows | None = None,
-    learner: Literal["gradient-boosting", "fast"] = "gradient-boosting",
+    learner: Learner = "gradient-boosting",
     rounds: int = ROUNDS,
     factor_bins: int | None = None,
     progress: Show | None = None,
@@ -77,8 +83,8 @@ def dci(
     """
     if factors.ndim == 2 and factors.shape[1] < 2:
         raise ValueError(f"factors must have at least 2 columns, got {factors.shape[1]}")
-    if learner not in ("gradient-boosting", "fast"):
-        raise ValueError(f"learner must be 'gradient-boosting' or 'fast', got {learner!r}")
+    if learner not in LEARNERS:
+        raise unknown_choice("learner", learner, Learner)
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     rng = rng or np.random.default_rng(0)

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Real
 
 from unpick.metrics.division import Rows, fit_and_test
+from unpick.names import unknown_choice
 
+Variant = Literal["clipped", "printed"]
 NEIGHBOURS = 5
 
 
@@ -33,7 +35,7 @@ def disentanglement_score(
     categorical: Sequence[bool] | None = None,
     *,
     test: Rows | None = None,
-    variant: Literal["clipped", "printed"] = "clipped",
+    variant: Variant = "clipped",
     rng: np.random.Generator | None = None,
 ) -> DisentanglementScore:
     r"""DS (Zietlow 2022, eq. 3.32 to 3.37): five nearest neighbours, 80 % to fit, 20 % to test.
@@ -62,8 +64,8 @@ def disentanglement_score(
         >>> round(disentanglement_score(factors, factors).score, 2)
         1.0
     """
-    if variant not in ("clipped", "printed"):
-        raise ValueError(f"variant must be 'clipped' or 'printed', got {variant!r}")
+    if variant not in get_args(Variant):
+        raise unknown_choice("variant", variant, Variant)
     fit, test = fit_and_test(codes, factors, test, 0.8, rng, rows=5 * NEIGHBOURS)
     kinds = categorical or [False] * factors.shape[1]
     if len(kinds) != factors.shape[1]:

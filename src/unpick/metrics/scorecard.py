@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Real
 
 from unpick.metrics.bootstrap import Interval, intervals
 from unpick.metrics.correlation import mean_correlation
-from unpick.metrics.importance import dci
+from unpick.metrics.importance import LEARNERS, Learner, dci
 from unpick.metrics.information import mig_sup, mutual_information_gap
 from unpick.metrics.inputs import check, looks_continuous
 from unpick.metrics.interventions import beta_vae_score, factor_vae_score
@@ -17,14 +17,15 @@ from unpick.metrics.irs import irs
 from unpick.metrics.modularity import modularity_explicitness
 from unpick.metrics.predictability import disentanglement_score
 from unpick.metrics.separability import sap
+from unpick.names import unknown_choice
 
 BINS = 20  # into which continuous factors are cut for metrics that want classes
-DEAR = 10  # the fewest resamples, enough for metrics that fit hundreds of classifiers
+FEWEST_DRAWS = 10  # for metrics that fit hundreds of classifiers
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
-    """One number.
+class MetricValue:
+    """The value of one metric, with its interval.
 
     Attributes:
         name: As it is printed.
@@ -45,39 +46,39 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scorecard:
-    """All scores of one model, in the order in which they are printed.
+    """The values of all metrics for one model, in the order in which they are printed.
 
     Attributes:
         scores: Each of them.
         note: What was done to the factors, if anything.
     """
 
-    scores: tuple[Score, ...]
+    scores: tuple[MetricValue, ...]
     note: str = ""
 
-    def __getitem__(self, name: str) -> Score:
+    def __getitem__(self, name: str) -> MetricValue:
         return {score.name: score for score in self.scores}[name]
 
 
 @dataclass(frozen=True)
-class _Metric:
-    """A metric to compute.
+class _Computation:
+    """How to compute a metric and its intervals.
 
     Attributes:
-        function: Of the arrays of all groups.
+        function: Takes the arrays of all groups and returns the metric's result.
         groups: Arrays whose rows are resampled together.
-        reads: The attributes of its result to report, by the name to print.
+        outputs: Printed name -> attribute of the result that holds the value.
         note: How it is computed.
         draws: Resamples.
-        parts: Which of the names the result's parts by factor belong to; None for the only one.
+        per_factor: The printed name that `result.per_factor` belongs to; None if there is one.
     """
 
     function: Callable[..., Any]
     groups: tuple[tuple[np.ndarray, ...], ...]
-    reads: Mapping[str, str]
+    outputs: Mapping[str, str]
     note: str
     draws: int
-    parts: str | None = None
+    per_factor: str | None = None
 
 
 def scorecard(
@@ -86,7 +87,7 @@ def scorecard(
     *,
     categorical: Sequence[bool] | None = None,
     log_variances: Float[np.ndarray, "n d"] | None = None,
-    learner: Literal["gradient-boosting", "fast"] = "fast",
+    learner: Learner = "fast",
     draws: int = 0,
     progress: Callable[[str], None] | None = None,
     rng: np.random.Generator | None = None,
@@ -94,7 +95,7 @@ def scorecard(
     """MIG, MIG-sup, modularity, explicitness, DS, DCI, SAP, FactorVAE, beta-VAE, IRS and MCC.
 
     Metrics that fit something fit it to two thirds of the rows, DS to four fifths, and test on the
-    others. A metric that cannot be had for these arrays has the value nan and says why.
+    others. A metric that cannot be computed for these arrays is nan, and its note says why.
 
     Args:
         codes: Latent means.
@@ -103,13 +104,15 @@ def scorecard(
             of as many rows each.
         categorical: Which factors are classes without an order, for DS; none by default.
         log_variances: Of the posteriors, for the sampled variants of MIG and MIG-sup.
-        learner: Of DCI.
+        learner: The boosting of DCI; see `dci`.
         draws: Resamples for intervals; a tenth of them, but ten at least, for the metrics that fit
             many classifiers. None for sampled MIG.
-        progress: Told the name of each metric before it is computed.
+        progress: Called with the name of each metric before it is computed.
         rng: Draws splits, votes and resamples.
     """
     check(codes, factors, rows=30, latents=2)
+    if learner not in LEARNERS:
+        raise unknown_choice("learner", learner, Learner)
     rng = rng or np.random.default_rng(0)
     seed = int(rng.integers(2**31))
     order = rng.permutation(len(codes))
@@ -118,7 +121,7 @@ def scorecard(
     ranks = factors.argsort(axis=0).argsort(axis=0) * BINS // len(factors)
     labels = np.where(continuous, ranks, factors).astype(float)
     cut = f"Continuous factors in {BINS} bins, but for DS and MCC." if any(continuous) else ""
-    few = max(DEAR, draws // 10) if draws else 0
+    few = max(FEWEST_DRAWS, draws // 10) if draws else 0
 
     def again() -> np.random.Generator:
         """The same draws for every resample, so that only the observations differ."""
@@ -131,10 +134,10 @@ def scorecard(
     whole, fitted = ((codes, labels),), parts(labels, len(codes) // 3)
     sampled = () if log_variances is None else ((codes, labels, log_variances),)
     information = {"MIG": mutual_information_gap, "MIG-sup": mig_sup}
-    metrics = [
-        *(_Metric(f, whole, {n: "score"}, "20 bins", draws) for n, f in information.items()),
+    computations = [
+        *(_Computation(f, whole, {n: "score"}, "20 bins", draws) for n, f in information.items()),
         *(
-            _Metric(
+            _Computation(
                 lambda c, f, v, function=function: function(c, f, log_variances=v, rng=again()),
                 (group,),
                 {f"{name}, sampled": "score"},
@@ -144,56 +147,56 @@ def scorecard(
             for group in sampled
             for name, function in information.items()
         ),
-        _Metric(
+        _Computation(
             lambda c, f, tc, tf: modularity_explicitness(c, f, test=(tc, tf)),
             fitted,
             {"modularity": "modularity", "explicitness": "explicitness"},
             "20 bins; logistic regression",
             few,
-            parts="explicitness",
+            per_factor="explicitness",
         ),
-        _Metric(
+        _Computation(
             lambda c, f, tc, tf: disentanglement_score(c, f, categorical, test=(tc, tf)),
             parts(factors, len(codes) // 5),
             {"DS": "score"},
             "5 neighbours",
             draws,
         ),
-        _Metric(
+        _Computation(
             lambda c, f, tc, tf: dci(c, f, test=(tc, tf), learner=learner, rng=again()),
             fitted,
             {
                 f"DCI {part}": part
                 for part in ("disentanglement", "completeness", "informativeness")
             },
-            "fast learner, a proxy" if learner == "fast" else "gradient boosting",
+            f"learner: {LEARNERS[learner]}",
             few,
-            parts="DCI completeness",
+            per_factor="DCI completeness",
         ),
-        _Metric(
+        _Computation(
             lambda c, f, tc, tf: sap(c, f, test=(tc, tf), rng=again()),
             fitted,
             {"SAP": "score"},
             "linear classifiers",
             few,
         ),
-        _Metric(
+        _Computation(
             lambda c, f: factor_vae_score(c, f, rng=again()),
             whole,
             {"FactorVAE": "score"},
             "batches of 64",
             draws,
         ),
-        _Metric(
+        _Computation(
             lambda c, f: beta_vae_score(c, f, rng=again()),
             whole,
             {"beta-VAE": "score"},
             "batches of 64",
             draws,
         ),
-        _Metric(irs, whole, {"IRS": "score"}, "quantile 0.99", draws),
+        _Computation(irs, whole, {"IRS": "score"}, "quantile 0.99", draws),
         *(
-            _Metric(
+            _Computation(
                 lambda c, f, method=method: mean_correlation(c, f, method=method),
                 ((codes, factors),),
                 {f"MCC, {method}": "score"},
@@ -203,30 +206,33 @@ def scorecard(
             for method in ("pearson", "spearman")
         ),
     ]
-    scores: list[Score] = []
-    for metric in metrics:
+    values: list[MetricValue] = []
+    for metric in computations:
         if progress is not None:
-            progress(next(iter(metric.reads)))
-        scores += _scores(metric, np.random.default_rng(seed + 1))
-    return Scorecard(tuple(scores), cut)
+            progress(next(iter(metric.outputs)))
+        values += _compute(metric, np.random.default_rng(seed + 1))
+    return Scorecard(tuple(values), cut)
 
 
-def _flat(metric: _Metric) -> list[np.ndarray]:
+def _flat(metric: _Computation) -> list[np.ndarray]:
     return [array for group in metric.groups for array in group]
 
 
-def _scores(metric: _Metric, rng: np.random.Generator) -> list[Score]:
-    """Each number that a metric is read for, or why there is none."""
+def _compute(metric: _Computation, rng: np.random.Generator) -> list[MetricValue]:
+    """The values that a metric gives, or nan and the reason."""
 
     def numbers(*arrays: np.ndarray) -> list[float]:
         result = metric.function(*arrays)
-        return [getattr(result, attribute) for attribute in metric.reads.values()]
+        return [getattr(result, attribute) for attribute in metric.outputs.values()]
 
     try:
         result = metric.function(*_flat(metric))
     except ValueError as error:
-        return [Score(name, float("nan"), None, None, str(error), None) for name in metric.reads]
-    found: Sequence[Interval | None] = [None] * len(metric.reads)
+        return [
+            MetricValue(name, float("nan"), None, None, str(error), None)
+            for name in metric.outputs
+        ]
+    found: Sequence[Interval | None] = [None] * len(metric.outputs)
     note = metric.note
     if metric.draws:
         try:
@@ -235,13 +241,13 @@ def _scores(metric: _Metric, rng: np.random.Generator) -> list[Score]:
             note = f"no interval: {error}"
     parts = getattr(result, "per_factor", None)
     return [
-        Score(
+        MetricValue(
             name,
             getattr(result, attribute),
             interval,
-            parts if metric.parts in (None, name) else None,
+            parts if metric.per_factor in (None, name) else None,
             note,
             result,
         )
-        for (name, attribute), interval in zip(metric.reads.items(), found, strict=True)
+        for (name, attribute), interval in zip(metric.outputs.items(), found, strict=True)
     ]

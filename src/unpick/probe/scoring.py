@@ -17,7 +17,7 @@ from unpick.geometry import (
     ima_contrast,
     polarized_regime,
 )
-from unpick.metrics import UDR, Interval, Score, Scorecard, scorecard, udr
+from unpick.metrics import UDR, Interval, MetricValue, Scorecard, scorecard, udr
 from unpick.probe.keeping import kept
 from unpick.probe.measures import JACOBIANS, decoder, posterior
 from unpick.runs import Run
@@ -75,7 +75,7 @@ def take(
     rows = []
 
     def add(name: str, value: float, note: str, result: Any = None) -> None:  # noqa: ANN401
-        rows.append(Score(name, value, None, None, note, result))
+        rows.append(MetricValue(name, value, None, None, note, result))
 
     if jacobians is not None and mean.shape[1] > 1:
         dto = distance_to_orthogonality(jacobians)
@@ -138,7 +138,7 @@ def from_json(rows: list[dict[str, Any]], note: str) -> Scorecard:
     """The scores that were kept, without the metrics' own results."""
     return Scorecard(
         tuple(
-            Score(
+            MetricValue(
                 row["name"],
                 math.nan if row["value"] is None else row["value"],
                 None if row["interval"] is None else Interval(**row["interval"]),

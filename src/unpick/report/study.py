@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from unpick.metrics.importance import LEARNERS
 from unpick.pages.page import Link, Note, Table
 from unpick.pages.terminal import COLOURS, fits, show
 from unpick.runs.disk import environment
@@ -23,6 +24,7 @@ DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4, "OD-Score": 3}
 DIGITS |= dict.fromkeys(("linear", "nonlinear", "Jacobian"), 4)  # errors of local decoders
 DIGITS |= {"released linear": 4, "released nonlinear": 4, "released Jacobian": 1}
 UNITS = {"settled": " %"}
+FOOTNOTES = {"DCI": f"DCI: disentanglement; learner: {LEARNERS['fast']}"}
 NONE = "\N{EN DASH}"  # where a run has no value
 SOME = 6  # cells that are named one by one if they were not run
 MOST_MARKS = 3  # of a line; where one has more, marks that a group shares stand at its head
@@ -65,6 +67,7 @@ def study_table(results: Results, measures: Sequence[str] | None = None) -> Tabl
     footnotes = [f"({mark}) {text}" for text, mark in marks.items()]
     if not all(outcome.departs for outcome in results.outcomes):
         footnotes.append("without a mark: as published")
+    footnotes += [text for measure, text in FOOTNOTES.items() if measure in measures]
     caption = _caption(results, counts, names)
     return Table(caption, tuple(names), tuple(rows), tuple(footnotes))
 

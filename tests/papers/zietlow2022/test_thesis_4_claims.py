@@ -416,6 +416,7 @@ def test_marks_that_a_group_shares_stand_at_its_head():
     own = {line.split(" (")[0]: line.split(" (")[1][:-1].split(", ") for line in lines}
     assert not {mark for marks in own.values() for mark in marks} & {*shared}
     assert "beta 4.0 instead of 8.0" in footnotes[f"({own['beta-VAE'][0]})"]
+    assert table.footnotes[-1].startswith("DCI: disentanglement; learner: unpick's fast boosting")
 
 
 def test_layers_of_another_kind_of_network_are_not_compared():
