@@ -1,3 +1,6 @@
+import importlib
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -25,6 +28,16 @@ def generator():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def cheap_scorecard(monkeypatch):
+    """The dear metrics of a scorecard with fewer trees and votes."""
+    module = importlib.import_module("unpick.metrics.scorecard")
+    votes = {"train": 1000, "evaluations": 500}
+    monkeypatch.setattr(module, "dci", partial(module.dci, rounds=10))
+    for name in ("factor_vae_score", "beta_vae_score"):
+        monkeypatch.setattr(module, name, partial(getattr(module, name), **votes))
 
 
 @pytest.fixture

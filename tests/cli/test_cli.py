@@ -286,6 +286,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cheap_scorecard")
 def test_measure_prints_keeps_and_reads_again(capsys, trained, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     names = [str(run.path) for run in trained]

@@ -3,6 +3,8 @@ import pytest
 
 from unpick.metrics import mutual_information_gap, scorecard
 
+pytestmark = pytest.mark.usefixtures("cheap_scorecard")
+
 
 @pytest.fixture
 def grid(rng):
