@@ -1,4 +1,4 @@
-"""Jacobians of decoders and what they look like; noise, curvature and the latents in use."""
+"""Geometry of decoders: Jacobians, orthogonality, curvature, noise, and active latents."""
 
 from unpick.geometry.columns import ColumnCosines, IMAContrast, column_cosines, ima_contrast
 from unpick.geometry.curvature import likelihood_hessian

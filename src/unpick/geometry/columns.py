@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unpick.geometry.singular import gram, gram_of_several
+from unpick.geometry.singular import checked_gram, gram
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def column_cosines(
         >>> column_cosines(torch.tensor([[[1.0, 3.0], [0.0, 4.0]]])).mean
         0.6000000000000001
     """
-    cosines = _cosines(gram_of_several(jacobians, active)).abs()
+    cosines = _cosines(checked_gram(jacobians, active)).abs()
     d = cosines.shape[-1]
     per_sample = (cosines.sum((1, 2)) - d) / (d * (d - 1))
     return ColumnCosines(float(per_sample.mean()), cosines.mean(0), per_sample)
@@ -69,7 +69,7 @@ def ima_contrast(
         >>> round(ima_contrast(torch.tensor([[[1.0, 3.0], [0.0, 4.0]]])).mean, 3)  # -log(sin)
         0.223
     """
-    per_sample = _contrast(gram_of_several(jacobians, active))
+    per_sample = _contrast(checked_gram(jacobians, active))
     averaged = _contrast(gram(jacobians.mean(0, keepdim=True, dtype=torch.float64), active))
     return IMAContrast(float(per_sample.mean()), per_sample, float(averaged))
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.geometry.curvature import Form, chunks, likelihood_hessian, observations, outputs
-from unpick.geometry.optimal_posterior import positive
+from unpick.geometry.optimal_posterior import require_positive
 from unpick.geometry.stochastic import Estimate, cholesky_factor, estimate, paired_noise
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import Likelihood
@@ -91,7 +91,7 @@ def deterministic_elbo(
     remainder, at_mean = (torch.cat(part, -1) for part in zip(*parts, strict=True))
     factor = factor.double()
     second = (factor.mT @ hessian @ factor).diagonal(dim1=1, dim2=2).sum(1) / 2
-    expanded = at_mean + second - positive(beta) * Full(mean.double(), factor).kl()
+    expanded = at_mean + second - require_positive(beta) * Full(mean.double(), factor).kl()
     gap = estimate(remainder)
     return DeterministicELBO(
         relative_gap=gap.mean / abs(float(second.mean())) if second.any() else float("nan"),

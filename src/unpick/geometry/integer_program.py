@@ -1,4 +1,4 @@
-"""The nearest signed permutation as the thesis finds it: the reference for the fast way."""
+"""The nearest signed permutation by an integer program, as in the thesis; the tests compare."""
 
 from functools import cache
 

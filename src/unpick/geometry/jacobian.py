@@ -52,11 +52,11 @@ def decoder_jacobians(
         return _differences(lambda t: torch.as_tensor(decode(t.numpy())), torch.as_tensor(z))
     with torch.no_grad():
         chunk, reason = _chunk(decode, z, memory), ""
-        if _detached(decode, z):
+        if _detaches_output(decode, z):
             reason = "the decoder detaches its output"
         for push in () if reason else (_all_axes, _axis_by_axis):
             try:
-                return _filled(partial(push, decode), z, chunk)
+                return _in_chunks(partial(push, decode), z, chunk)
             except (RuntimeError, NotImplementedError) as error:
                 reason = str(error).splitlines()[0]
         warnings.warn(
@@ -93,7 +93,7 @@ def _differences(decode: Decoder, z: Float[Tensor, "n d"]) -> Float[Tensor, "n p
     return torch.cat(parts)
 
 
-def _detached(decode: Decoder, z: Float[Tensor, "n d"]) -> bool:
+def _detaches_output(decode: Decoder, z: Float[Tensor, "n d"]) -> bool:
     """Whether forward mode sees no derivative where the output does move."""
     few = z[:3]
     try:
@@ -107,7 +107,7 @@ def _axes(z: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:
     return torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
 
 
-def _filled(
+def _in_chunks(
     push: Callable[[Tensor], Tensor], z: Float[Tensor, "n d"], chunk: int
 ) -> Float[Tensor, "n p d"]:
     """All points, a chunk at a time, straight into one tensor whose columns are contiguous."""
@@ -126,7 +126,7 @@ def _filled(
 def _chunk(decode: Decoder, z: Float[Tensor, "n d"], memory: int) -> int:
     """How many points fit the memory, from the largest tensor that a forward pass makes."""
     probe = z[:2]
-    with _Largest() as largest:
+    with _LargestTensor() as largest:
         output = decode(probe)
     if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(probe):
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
@@ -137,8 +137,8 @@ def _chunk(decode: Decoder, z: Float[Tensor, "n d"], memory: int) -> int:
     return max(1, memory // max(each, 1))
 
 
-class _Largest(TorchFunctionMode):
-    """Notes the size of the largest tensor made while it is on."""
+class _LargestTensor(TorchFunctionMode):
+    """Records the size of the largest tensor that is made while the mode is on."""
 
     bytes = 0
 

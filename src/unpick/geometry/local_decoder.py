@@ -13,7 +13,7 @@ from unpick.geometry.neighbourhood import (
     Neighbourhood,
     Nonlinearity,
     check,
-    decoded,
+    decode_flat,
     neighbourhoods,
     noise_pairs,
 )
@@ -126,7 +126,7 @@ def fit_local_decoder(
     if steps < 1:
         raise ValueError(f"steps must be positive, got {steps}")
     fresh, noise = noise_pairs(mean, samples, generator)
-    base = decoded(decode, mean)
+    base = decode_flat(decode, mean)
     matrices, offsets = base.new_empty(n, base.shape[1], d), torch.zeros_like(base)
     for around in neighbourhoods(decode, mean, deviation, base, noise, memory):
         weights = _least_squares(around, nonlinearity, steps, bias)
@@ -162,7 +162,7 @@ def jacobian_residual(
     """
     check(mean, deviation, samples)
     fresh, _ = noise_pairs(mean, samples, generator)
-    base = decoded(decode, mean)
+    base = decode_flat(decode, mean)
     tests = neighbourhoods(decode, mean, deviation, base, fresh, memory)
     if jacobians is None:
         jacobians = decoder_jacobians(decode, mean)

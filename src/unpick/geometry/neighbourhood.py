@@ -1,4 +1,4 @@
-"""The posterior's noise around the means of some samples, and where it takes the decoder."""
+"""Noise of the posteriors around their means, and the change of the decoder's output."""
 
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ DECODED = 512  # latents that are decoded at once
 
 
 class Neighbourhood(NamedTuple):
-    """Some samples, noise around them, and where it takes the decoder."""
+    """Some samples, the noise around them, and the change of the decoder's output."""
 
     rows: slice
     noise: Float[Tensor, "m s d"]  # white
@@ -31,7 +31,7 @@ class Neighbourhood(NamedTuple):
         offsets: Float[Tensor, "n p"],
         nonlinearity: Nonlinearity,
     ) -> Float[Tensor, "m s p"]:
-        """What local decoders say of `moved`."""
+        """The prediction of `moved` by local decoders."""
         slopes, start = matrices[self.rows].mT, offsets[self.rows, None]
         return FUNCTIONS[nonlinearity](torch.baddbmm(start, self.scaled, slopes))
 
@@ -52,11 +52,13 @@ def neighbourhoods(
     for start in range(0, len(mean), step):
         rows = slice(start, start + step)
         z = mean[rows, None] + deviation[rows, None] * noise[rows]
-        there = decoded(decode, z.flatten(0, 1)).unflatten(0, z.shape[:2])
+        there = decode_flat(decode, z.flatten(0, 1)).unflatten(0, z.shape[:2])
         yield Neighbourhood(rows, noise[rows], deviation[rows], there - base[rows, None])
 
 
-def decoded(decode: Callable[[Tensor], Tensor], z: Float[Tensor, "n d"]) -> Float[Tensor, "n p"]:
+def decode_flat(
+    decode: Callable[[Tensor], Tensor], z: Float[Tensor, "n d"]
+) -> Float[Tensor, "n p"]:
     """Outputs as vectors, in portions that the decoder has room for."""
     return torch.cat([decode(part).flatten(1) for part in z.split(DECODED)])
 
@@ -77,7 +79,7 @@ def noise_pairs(
 
 
 def check(mean: Float[Tensor, "n d"], deviation: Float[Tensor, "n d"], samples: int) -> None:
-    """Refuse what is no posterior, and noise that does not come in pairs."""
+    """Raise unless mean and deviation are those of posteriors and noise comes in pairs."""
     if len(mean) == 0 or not mean.isfinite().all():
         raise ValueError(f"mean must be finite, with at least one row, got {tuple(mean.shape)}")
     if not ((deviation > 0) & deviation.isfinite()).all():

@@ -1,4 +1,4 @@
-"""Which posterior fits the likelihood best, and whether an encoder has it."""
+"""The posterior that fits the likelihood best, and how near an encoder comes to it."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ def optimal_covariance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Te
                 [0.0667, 0.2667]], dtype=torch.float64)
     """
     identity = torch.eye(hessian.shape[-1]).to(hessian)
-    factor, failed = torch.linalg.cholesky_ex(identity - hessian / positive(beta))
+    factor, failed = torch.linalg.cholesky_ex(identity - hessian / require_positive(beta))
     # A matrix that failed would stop the inversion of all.
     factor = torch.where(failed[:, None, None] > 0, identity, factor)
     covariance = torch.cholesky_inverse(factor)
@@ -41,7 +41,7 @@ def optimal_variance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Tens
     self-consistency of Reizinger et al. (2022) with gamma^2 = 2 / beta. These are not the diagonal
     of `optimal_covariance`, which is larger. Where H_jj >= beta there is no best one: nan.
     """
-    precision = 1 - hessian.diagonal(dim1=1, dim2=2) / positive(beta)
+    precision = 1 - hessian.diagonal(dim1=1, dim2=2) / require_positive(beta)
     return torch.where(precision > 0, 1 / precision, float("nan"))
 
 
@@ -96,7 +96,7 @@ def posterior_agreement(
 
 @dataclass(frozen=True, eq=False)
 class ImpliedBeta:
-    """The beta that an encoder's variances speak of.
+    """The beta that an encoder's variances imply.
 
     Attributes:
         beta: Median over observations and active latents; nan if none is active.
@@ -134,15 +134,15 @@ def implied_beta(variance: Float[Tensor, "n d"], curvature: Float[Tensor, "n d"]
     return ImpliedBeta(float(beta), float(low), float(high), per_latent)
 
 
-def positive(beta: float) -> float:
-    """Beta, or an error."""
+def require_positive(beta: float) -> float:
+    """Return beta; raise unless it is positive."""
     if not beta > 0:
         raise ValueError(f"beta must be positive, got {beta}")
     return beta
 
 
 def positive_variance(variance: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Variances as doubles, or an error."""
+    """Variances as doubles; raise unless they are positive and finite."""
     if not bool(((variance > 0) & variance.isfinite()).all()):
         raise ValueError(f"variance must be positive and finite, got {float(variance.min()):g}")
     return variance.double()

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from unpick.geometry.singular import gram_of_several, singular_directions
+from unpick.geometry.singular import checked_gram, singular_directions
 
 NEAR = 0.05  # singular values closer than this leave their directions open
 
@@ -56,7 +56,7 @@ def distance_to_orthogonality(
         >>> distance_to_orthogonality(tilted).per_sample
         tensor([0.0000, 1.0824], dtype=torch.float64)
     """
-    values, v = singular_directions(gram_of_several(jacobians, active))
+    values, v = singular_directions(checked_gram(jacobians, active))
     distances = signed_permutation_distance(v)
     mean, chance = float(distances.mean()), haar_distance(v.shape[-1])
     close = (values[:, :-1] - values[:, 1:]) <= NEAR * values[:, :-1]

@@ -17,7 +17,7 @@ from unpick.geometry.neighbourhood import (
     Neighbourhood,
     Nonlinearity,
     check,
-    decoded,
+    decode_flat,
     neighbourhoods,
     noise_pairs,
 )
@@ -76,7 +76,7 @@ def fit_released_decoder(
     check(mean, deviation, samples)
     generator = generator or torch.Generator().manual_seed(0)
     fresh, noise = noise_pairs(mean, samples, generator)
-    base = decoded(decode, mean)
+    base = decode_flat(decode, mean)
     matrices, offsets = base.new_empty(*base.shape, mean.shape[1]), torch.empty_like(base)
     for around in neighbourhoods(decode, mean, deviation, base, noise, memory):
         weights = _sgd(around, nonlinearity, steps, generator)

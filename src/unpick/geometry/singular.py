@@ -11,10 +11,10 @@ from torch import Tensor
 BYTES = 2**24  # of doubles at a time
 
 
-def gram_of_several(
+def checked_gram(
     jacobians: Float[Tensor, "n p d"], active: Bool[Tensor, "d"] | None
 ) -> Float[Tensor, "n e e"]:
-    """The Gram matrices, if there are at least two columns to compare."""
+    """The Gram matrices; raise unless there are at least two columns to compare."""
     if jacobians.ndim != 3 or min(jacobians.shape[:2]) < 1 or jacobians.shape[2] < 2:
         raise ValueError(
             "jacobians must have shape (samples, outputs, latents) with at least 2 columns, "

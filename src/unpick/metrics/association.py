@@ -74,8 +74,8 @@ def association(
     quantile = float(ndtri((1 + level) / 2))
     r, rho = _coefficient(x, y, "pearson"), _coefficient(x, y, "spearman")
     return Association(
-        _around(r, quantile * math.sqrt(1 / (len(x) - 3))),
-        _around(rho, quantile * math.sqrt((1 + rho**2 / 2) / (len(x) - 3))),
+        _interval_on_fishers_scale(r, quantile * math.sqrt(1 / (len(x) - 3))),
+        _interval_on_fishers_scale(rho, quantile * math.sqrt((1 + rho**2 / 2) / (len(x) - 3))),
         len(x),
         level,
     )
@@ -86,7 +86,7 @@ def _coefficient(x: np.ndarray, y: np.ndarray, method: Method) -> float:
     return float(np.clip(a @ b, -1, 1))  # rounding may lead beyond
 
 
-def _around(value: float, half: float) -> Correlation:
+def _interval_on_fishers_scale(value: float, half: float) -> Correlation:
     if abs(value) == 1:
         return Correlation(value, value, value)
     middle = math.atanh(value)

@@ -1,4 +1,4 @@
-"""Gradient boosting that tries the promising cuts only: a proxy for scikit-learn's, for DCI."""
+"""Fast gradient boosting for DCI: like scikit-learn's, but not every cut is tried."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BINS = 256
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """What a boosted classifier used, and what it says.
+    """The importances and the predictions of a boosted classifier.
 
     Attributes:
         importances: Share of the latents in the decrease of the squared error; all 0 if no split
@@ -137,7 +137,7 @@ def boost(
 def grow(
     codes: Sorted, residual: Float[np.ndarray, "n t"], rng: np.random.Generator
 ) -> tuple[Int[Tensor, "t rows"], Float[np.ndarray, "d"]]:
-    """One tree a residual: the leaf, 0 to 7, of every row, and what each latent explained."""
+    """Grow one tree a residual: the leaf (0 to 7) of every row, and the decrease by latent."""
     n, trees = residual.shape
     leaf = np.zeros((trees, codes.ranks.shape[1]), np.uint8)
     decreases = np.zeros(len(codes.ranks))
@@ -193,7 +193,7 @@ def best_split(
     member = inside.take(row + inside.shape[1] * tree[:, None]) & there
     value = residual.take(trees * row + tree[:, None]) * member
     part, size = (
-        known[latent, bins, tree][..., None] + _from_the_end(steps)
+        known[latent, bins, tree][..., None] + _sums_before_the_end(steps)
         for known, steps in ((part, value), (size, member.astype(np.float32)))
     )
     total, rows = total[:, None], rows[:, None]
@@ -207,7 +207,7 @@ def best_split(
     return winner, row[(*where, step[where])], top[where]
 
 
-def _from_the_end(steps: Float[np.ndarray, "*rest w"]) -> Float[np.ndarray, "*rest w"]:
+def _sums_before_the_end(steps: Float[np.ndarray, "*rest w"]) -> Float[np.ndarray, "*rest w"]:
     """What has to be added to a sum at the end of a bin to get it after each of its rows."""
     sums = torch.from_numpy(steps).cumsum(-1).numpy()
     return sums - sums[..., -1:]

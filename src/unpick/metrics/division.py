@@ -1,4 +1,4 @@
-"""What a predictor is fitted to, and what it is tested on."""
+"""Split observations into rows to fit a predictor to and rows to test it on."""
 
 import numpy as np
 from jaxtyping import Float, Real
@@ -9,7 +9,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # codes and factors of the same observatio
 FIT_SHARE = 2 / 3  # 10 000 of 15 000 points in Locatello et al. 2019
 
 
-def fit_and_test(
+def split_rows(
     codes: Float[np.ndarray, "n d"],
     factors: Real[np.ndarray, "n k"],
     test: Rows | None,
@@ -17,14 +17,14 @@ def fit_and_test(
     rng: np.random.Generator | None,
     rows: int = 10,
 ) -> tuple[Rows, Rows]:
-    """What a predictor is fitted to and what it is tested on, both checked.
+    """Rows to fit a predictor to and rows to test it on, both checked.
 
     Args:
         codes: At least two latents, of which the best and the second best are compared.
         factors: Of the same observations.
-        test: Other observations; None divides these.
-        share: How much of them to fit to, if they are divided.
-        rng: Draws the division.
+        test: Codes and factors to test on; None splits the rows given.
+        share: Share of the rows to fit to, if they are split.
+        rng: Draws the split.
         rows: The fewest observations.
     """
     check(codes, factors, rows=rows, latents=2)
@@ -43,7 +43,7 @@ def fit_and_test(
     return (codes, factors), test
 
 
-def labelled(
+def split_classes(
     codes: Float[np.ndarray, "n d"],
     factors: Real[np.ndarray, "n k"],
     test: Rows | None,
@@ -51,7 +51,7 @@ def labelled(
     rng: np.random.Generator | None,
 ) -> tuple[Rows, Rows]:
     """Codes and classes to fit to and to test on; both parts number their classes alike."""
-    (known, values), (new, more) = fit_and_test(codes, factors, test, FIT_SHARE, rng)
+    (known, values), (new, more) = split_rows(codes, factors, test, FIT_SHARE, rng)
     both = classes(np.concatenate([values, more]), factor_bins)
     labels, wanted = both[: len(known)], both[len(known) :]
     single = np.flatnonzero(np.ptp(labels, axis=0) == 0)

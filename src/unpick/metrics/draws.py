@@ -11,7 +11,7 @@ def fixed_factor_groups(
     rng = rng or np.random.default_rng(0)
     held = rng.integers(labels.shape[1], size=n)
     first = np.repeat(rng.integers(len(labels), size=(n, 1)), batch, axis=1)
-    return _mates(labels, first, held, rng), held
+    return _rows_with_the_same_value(labels, first, held, rng), held
 
 
 def shared_factor_pairs(
@@ -21,10 +21,10 @@ def shared_factor_pairs(
     rng = rng or np.random.default_rng(0)
     shared = rng.integers(labels.shape[1], size=n)
     first = rng.integers(len(labels), size=(n, batch))
-    return np.stack([first, _mates(labels, first, shared, rng)], axis=2), shared
+    return np.stack([first, _rows_with_the_same_value(labels, first, shared, rng)], axis=2), shared
 
 
-def _mates(
+def _rows_with_the_same_value(
     labels: np.ndarray, rows: np.ndarray, factor: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """For each row number (n, batch) a random row with the same value of its group's factor."""

@@ -10,7 +10,7 @@ from scipy.stats import entropy
 from sklearn.ensemble import GradientBoostingClassifier
 
 from unpick.metrics.boosting import Boosted, boost, sort_codes
-from unpick.metrics.division import Rows, labelled
+from unpick.metrics.division import Rows, split_classes
 from unpick.names import unknown_choice
 
 ROUNDS = 100
@@ -88,7 +88,7 @@ def dci(
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     rng = rng or np.random.default_rng(0)
-    (known, labels), (new, wanted) = labelled(codes, factors, test, factor_bins, rng)
+    (known, labels), (new, wanted) = split_classes(codes, factors, test, factor_bins, rng)
     # scikit-learn knows no Generator, but an old RandomState can draw from the same bits.
     ties = np.random.RandomState(rng.bit_generator)
     ranked = sort_codes(known, new) if learner == "fast" else None

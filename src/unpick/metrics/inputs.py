@@ -1,4 +1,4 @@
-"""What every metric asks of its arrays, and how factors become classes."""
+"""Checks of the arrays of a metric, and factors as classes."""
 
 import numpy as np
 from jaxtyping import Int, Real
@@ -12,7 +12,7 @@ def check(
     latents: int = 1,
     n_factors: int = 1,
 ) -> None:
-    """Refuse what cannot be scored: too few rows, latents or factors, numbers that are not finite.
+    """Raise for too few rows, latents or factors, and for numbers that are not finite.
 
     Args:
         codes: One row an observation.

@@ -15,8 +15,8 @@ class IRS:
     Attributes:
         score: Mean over latents, weighted by `weights`; 1 if each latent is a function of one
             factor. 0 if all latents are constant.
-        matrix: 1 - how far latent j (row) strays while factor k (column) is held, as a share
-            of how far it strays at all. 0 for a constant latent.
+        matrix: 1 - the deviation of latent j (row) while factor k (column) is held, as a share
+            of its largest deviation. 0 for a constant latent.
         per_latent: The largest of each row.
         weights: The largest deviation of each latent from its mean; 0 for a constant one.
     """
@@ -66,15 +66,17 @@ def irs(
     codes = codes.astype(np.float64)  # a mean over a million float32 loses digits
     moving = codes.max(axis=0) > codes.min(axis=0)
     weights = np.where(moving, np.abs(codes - codes.mean(axis=0)).max(axis=0), 0.0)
-    strayed = np.stack([_strayed(codes, column, quantile) for column in labels.T], axis=1)
-    share = np.divide(strayed, weights[:, None], out=np.ones_like(strayed), where=moving[:, None])
+    within = np.stack(
+        [_deviation_within_values(codes, column, quantile) for column in labels.T], axis=1
+    )
+    share = np.divide(within, weights[:, None], out=np.ones_like(within), where=moving[:, None])
     matrix = 1 - share
     per_latent = matrix.max(axis=1)
     score = float(np.average(per_latent, weights=weights)) if moving.any() else 0.0
     return IRS(score, matrix, per_latent, weights)
 
 
-def _strayed(codes: np.ndarray, labels: np.ndarray, quantile: float) -> np.ndarray:
+def _deviation_within_values(codes: np.ndarray, labels: np.ndarray, quantile: float) -> np.ndarray:
     """The quantile of deviations within a value of one factor (d), averaged over values."""
     order = np.argsort(labels, kind="stable")
     groups = np.split(codes[order], np.cumsum(np.bincount(labels))[:-1])

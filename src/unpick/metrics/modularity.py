@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 from sklearn.metrics import roc_auc_score
 
-from unpick.metrics.division import labelled
+from unpick.metrics.division import split_classes
 from unpick.metrics.information import mutual_information
 from unpick.metrics.inputs import check, histogram_bins
 from unpick.metrics.logistic import logistic_regression
@@ -65,7 +65,7 @@ def modularity_explicitness(
         rng: Draws the rows to hold out.
     """
     check(codes, factors, n_factors=2)
-    (known, labels), (new, wanted) = labelled(codes, factors, test, factor_bins, rng)
+    (known, labels), (new, wanted) = split_classes(codes, factors, test, factor_bins, rng)
     known, new = known.astype(np.float64), new.astype(np.float64)
     matrix = mutual_information(histogram_bins(known, bins) - 1, labels)
     per_latent = modularity(matrix)

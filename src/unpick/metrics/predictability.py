@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-from unpick.metrics.division import Rows, fit_and_test
+from unpick.metrics.division import Rows, split_rows
 from unpick.names import unknown_choice
 
 Variant = Literal["clipped", "printed"]
@@ -66,7 +66,7 @@ def disentanglement_score(
     """
     if variant not in get_args(Variant):
         raise unknown_choice("variant", variant, Variant)
-    fit, test = fit_and_test(codes, factors, test, 0.8, rng, rows=5 * NEIGHBOURS)
+    fit, test = split_rows(codes, factors, test, 0.8, rng, rows=5 * NEIGHBOURS)
     kinds = categorical or [False] * factors.shape[1]
     if len(kinds) != factors.shape[1]:
         raise ValueError(

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Real
 from sklearn.svm import LinearSVC
 
-from unpick.metrics.division import FIT_SHARE, Rows, fit_and_test, labelled
+from unpick.metrics.division import FIT_SHARE, Rows, split_classes, split_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,10 @@ def sap(
     if continuous:
         if factor_bins is not None:
             raise ValueError(f"factor_bins must be None for continuous factors, got {factor_bins}")
-        fit, _ = fit_and_test(codes, factors, test, FIT_SHARE, rng)
+        fit, _ = split_rows(codes, factors, test, FIT_SHARE, rng)
         matrix = squared_correlations(*fit)
     else:
-        (known, labels), (new, wanted) = labelled(codes, factors, test, factor_bins, rng)
+        (known, labels), (new, wanted) = split_classes(codes, factors, test, factor_bins, rng)
         d, k = codes.shape[1], factors.shape[1]
         matrix = np.empty((d, k))
         for i, j in np.ndindex(d, k):

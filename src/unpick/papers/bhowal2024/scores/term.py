@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.geometry import normalised_od_score, od_score
-from unpick.geometry.neighbourhood import decoded
+from unpick.geometry.neighbourhood import decode_flat
 from unpick.geometry.released_decoder import MOMENTUM, RATES
 
 WEIGHTS: Mapping[str, float] = {"VAE": -1.4, "beta-VAE": -0.7, "beta-TCVAE": 1.0}
@@ -54,8 +54,10 @@ def _fit(
     n, d = mean.shape
     noise = deviation[:, None] * torch.randn(n, SAMPLES, d, generator=generator)
     with torch.no_grad():
-        there = decoded(decode, (mean[:, None] + noise).flatten(0, 1)).unflatten(0, (n, SAMPLES))
-        moved = there - decoded(decode, mean)[:, None]
+        there = decode_flat(decode, (mean[:, None] + noise).flatten(0, 1)).unflatten(
+            0, (n, SAMPLES)
+        )
+        moved = there - decode_flat(decode, mean)[:, None]
     p = moved.shape[2]
     start = (2 * torch.rand(n, p, d + 1, generator=generator) - 1) / d**0.5  # as nn.Linear's
     weights, velocity = start.requires_grad_(), torch.zeros_like(start)
