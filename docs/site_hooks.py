@@ -41,7 +41,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:  # noqa: ANN40
 
 
 def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401
-    """Replace each mark by its formula."""
+    """Replace each mark by its formula; one that is a paragraph of its own is displayed."""
+    html = re.sub("<p>" + MARK % "([0-9a-f]+)" + "</p>", MARK % r"block:\1", html)
     return re.sub(MARK % "(block:)?([0-9a-f]+)", _formula, html)
 
 
