@@ -10,6 +10,7 @@ from rich.console import Console
 
 from unpick.papers import STUDIES
 from unpick.report import show_results, write_site
+from unpick.runs import Runner
 from unpick.study import run
 
 SHOWN = ("thesis-3.3", "surfaces", "budget")
@@ -20,7 +21,7 @@ def demo(report: Path, runs: Path) -> Path:
     started = time.monotonic()
     console, all_results = Console(), []
     for name in SHOWN:
-        all_results.append(run(STUDIES[name], "quick", runs))
+        all_results.append(run(STUDIES[name], "quick", Runner(runs)))
         show_results(all_results[-1], console)
     page = write_site(all_results, report)
     console.print(f"{time.monotonic() - started:.0f} s; report: {page}")

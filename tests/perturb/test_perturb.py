@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from unpick.perturb.choosing import Candidate, choose, judge
+from unpick.perturb.making import refitted, varying
 
 from unpick.cli import main
 from unpick.cli.train import config_in
@@ -17,9 +19,7 @@ from unpick.models import MLP, Autoencoder, Conv, ModelConfig
 from unpick.models.posterior import Diagonal
 from unpick.objectives import AE, BetaVAE
 from unpick.perturb import PerturbConfig, perturb
-from unpick.perturb.choosing import Candidate, choose, judge
 from unpick.perturb.contest import Contest, ticks
-from unpick.perturb.making import refitted, varying
 from unpick.perturb.network import Change, features
 from unpick.runs import Run, make
 from unpick.training import Adam, RunConfig

@@ -136,8 +136,7 @@ def attempt(target: str, function: Callable[..., Any], *given: Any) -> Any:  # n
 
 def of_run(folder: Path, samples: int) -> dict[str, Any]:
     """A finished run of our own."""
-    from unpick.objectives import BetaVAE
-    from unpick.probe.measures import decoder
+    from unpick.probe import probe_run
     from unpick.runs import read
 
     run = read(folder)
@@ -149,21 +148,16 @@ def of_run(folder: Path, samples: int) -> dict[str, Any]:
             f"diagnose needs a decoder, and {objective.name} has none; unpick measure scores its "
             "codes"
         )
-    model = run.model()
-
-    def encode(x: Any) -> Any:  # noqa: ANN401
-        q = model.encode(x[None])
-        return q.mean[0] if q.spread is None else (q.mean[0], q.spread[0])
-
-    # In other objectives beta is the weight of something else.
-    beta = objective.beta if isinstance(objective, BetaVAE) else None
-    return {
-        "encode": encode,
-        "decode": decoder(model),
-        "likelihood": run.config.model.likelihood,
-        **({} if beta is None else {"beta": beta}),
-        **of_dataset(run.config.data.load(), samples),
-    }
+    probe = probe_run(run, samples=samples)
+    names = ("encode", "decode", "x", "likelihood", "beta")
+    given = {name: getattr(probe, name) for name in names if getattr(probe, name) is not None}
+    if probe.factors is not None:
+        given |= {
+            "factors": probe.factors,
+            "factor_names": probe.factor_names,
+            "categorical": probe.categorical,
+        }
+    return given
 
 
 def of_dataset(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN401

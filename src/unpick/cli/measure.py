@@ -2,10 +2,10 @@
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, make_dataclass
+from dataclasses import asdict, dataclass, make_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unpick.arguments import Arguments, fail, parse, write
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-    from unpick.data import Dataset
+    from unpick.data import DataConfig, Dataset
     from unpick.metrics import Scorecard
+    from unpick.probe.card import CardOptions
     from unpick.runs import Run
 
 WIDE = 130  # characters from which a terminal has room for a column a factor
@@ -48,11 +49,11 @@ def measure(arguments: Arguments) -> None:
     from rich.console import Console
 
     from unpick.pages import score_table, show
-    from unpick.probe.scoring import FILE, Asked, measured
+    from unpick.probe.card import CardOptions, measure_card
     from unpick.runs import read
 
-    whole = make_dataclass("Measure", [("options", MeasureOptions), ("asked", Asked)])
-    parsed = parse(whole, rest, "unpick measure", default=whole(MeasureOptions(), Asked()))
+    whole = make_dataclass("Measure", [("options", MeasureOptions), ("card", CardOptions)])
+    parsed = parse(whole, rest, "unpick measure", default=whole(MeasureOptions(), CardOptions()))
     runs: list[Run] = []
     for folder in folders:
         if not folder.is_dir():
@@ -66,22 +67,41 @@ def measure(arguments: Arguments) -> None:
     for run in runs:
         dataset = datasets[run.config.data]
         with progress.status(run.path.name) as status:
-            told = partial(_tell, status, run.path.name)
-            cards[str(run.path)] = measured(run, dataset, parsed.asked, told)
+            on_progress = partial(_update, status, run.path.name)
+            cards[str(run.path)] = measure_card(run, dataset, parsed.card, on_progress)
         if not parsed.options.json:
             write(str(run.path))
             names = [factor.name for factor in dataset.factors] if console.width >= WIDE else ()
             show(score_table(cards[str(run.path)], names), console)
     if parsed.options.json:
-        kept = {str(run.path): notation.loads((run.path / FILE).read_text()) for run in runs}
-        flat = {path: {**each["stamp"], **each["values"]} for path, each in kept.items()}
-        write(notation.dumps(flat, indent=1))
+        write(notation.dumps(_documents(runs, datasets, cards, parsed.card), indent=1))
     elif len(runs) > 1:
         _summary(runs, [*datasets.values()], cards, console)
 
 
-def _tell(status: "Status", run: str, what: str) -> None:
+def _update(status: "Status", run: str, what: str) -> None:
     status.update(f"{run}: {what}")
+
+
+def _documents(
+    runs: "list[Run]",
+    datasets: "Mapping[DataConfig, Dataset]",
+    cards: "Mapping[str, Scorecard]",
+    options: "CardOptions",
+) -> dict[str, Any]:
+    """What is printed as JSON: of each run the options and all scores."""
+    from unpick.probe.card import scores_to_json
+
+    return {
+        str(run.path): {
+            "options": asdict(options),
+            "weights_sha256": run.results["weights_sha256"],
+            "factors": [factor.name for factor in datasets[run.config.data].factors],
+            "note": cards[str(run.path)].note,
+            "scores": scores_to_json(cards[str(run.path)].scores),
+        }
+        for run in runs
+    }
 
 
 def _summary(
@@ -92,7 +112,7 @@ def _summary(
 ) -> None:
     """Mean and deviation over runs, and how far the runs agree."""
     from unpick.pages import Table, show
-    from unpick.probe.scoring import agreement
+    from unpick.probe.card import agreement
 
     values: dict[str, list[float]] = {}
     for card in cards.values():
@@ -134,8 +154,8 @@ def _summary(
 MEASURE_HELP = """usage: unpick measure RUN [RUN ...] [OPTIONS]
 
 Prints distance to orthogonality, active latents and, where the data set has factors, every metric
-with its 95 % interval over the choice of test observations. What is measured is kept in the run's
-folder as measures.json and read the next time. Several runs: a summary and UDR as well.
+with its 95 % interval over the choice of test observations. Every measure is cached in the run's
+folder and taken again only if its code or settings change. Several runs: a summary and UDR, too.
 
   --samples N   observations of the test part, at most (15000)
   --learner L   of DCI: fast (a proxy, seconds) or gradient-boosting (the usual one, minutes)

@@ -75,7 +75,7 @@ def perturb(arguments: Arguments) -> None:
     base, options = train_options(arguments, PerturbOptions, "perturb")
     from unpick.perturb import PerturbConfig
     from unpick.perturb import perturb as make_twin
-    from unpick.runs import keep_memory
+    from unpick.runs import Runner, keep_memory
 
     keep_memory()
     config = PerturbConfig(
@@ -93,14 +93,9 @@ def perturb(arguments: Arguments) -> None:
         levels=options.levels,
         seed=options.change_seed,
     )
-    twin = make_twin(
-        config,
-        options.runs,
-        path=options.out,
-        jobs=options.jobs or None,
-        progress=options.progress,
-        checkpoint_seconds=options.checkpoint_seconds,
-    )
+    seconds = options.checkpoint_seconds
+    runner = Runner(options.runs, options.jobs, options.progress, checkpoint_seconds=seconds)
+    twin = make_twin(config, runner, path=options.out)
     _tell(twin, config.choose.upper())
 
 

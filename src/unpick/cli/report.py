@@ -42,14 +42,16 @@ def report(arguments: Arguments) -> None:
     kept: list[str] = []
     with Console(stderr=True).status("looking for runs") as status:
         for study in STUDIES.values():
-            if not any(study.cells(scale) for scale in SCALES):
-                found.append(Results(study, "quick"))
-                continue
-            scales = [collect(study, scale, options.runs, tell=status.update) for scale in SCALES]
-            found += distinct(scales)
+            scales = [scale for scale in SCALES if study.cells(scale)] or ["quick"]
+            found += distinct(
+                [
+                    collect(study, scale, options.runs, on_progress=status.update)
+                    for scale in scales
+                ]
+            )
         if not any(results.outcomes for results in found):
             fail(f"no finished runs of a study in {options.runs}; first `unpick study NAME`")
-        judgements = ledger(tell=lambda name: status.update(f"checking {name}"))
+        judgements = ledger(on_progress=lambda name: status.update(f"checking {name}"))
         status.update("writing pages")
         page = write_site(found, options.report, judgements)
         if options.markdown is not None:

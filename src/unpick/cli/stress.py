@@ -79,7 +79,7 @@ def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     check(twin, options.seeds)
     fit = function_of(target)
     with Console(stderr=True).status("") as status:
-        run = partial(stress_model, fit, twin, seeds=options.seeds, tell=status.update)
+        run = partial(stress_model, fit, twin, seeds=options.seeds, on_progress=status.update)
         found: Stress = attempt(target, run)
     return found
 
@@ -89,7 +89,7 @@ def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     from unpick.objectives import OBJECTIVES
     from unpick.perturb.stress import base_of
     from unpick.perturb.stress import stress as run
-    from unpick.runs import keep_memory
+    from unpick.runs import Runner, keep_memory
     from unpick.training import RunConfig
     from unpick.training.presets import same_beta, with_objective
 
@@ -105,10 +105,8 @@ def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     return run(
         parsed.run,
         twin,
-        parsed.command.runs,
+        Runner(parsed.command.runs, parsed.command.jobs, parsed.command.progress),
         seeds=parsed.command.seeds,
-        jobs=parsed.command.jobs or None,
-        progress=parsed.command.progress,
     )
 
 

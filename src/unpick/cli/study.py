@@ -47,7 +47,7 @@ def study(arguments: Arguments) -> None:
 
     from unpick.papers import STUDIES
     from unpick.report import show_results
-    from unpick.runs import keep_memory
+    from unpick.runs import Runner, keep_memory
     from unpick.study import SCALES, run
 
     chosen = pick(STUDIES, name, "study")
@@ -58,19 +58,13 @@ def study(arguments: Arguments) -> None:
     with Console(stderr=True).status("", speed=0.5) as status:
         status.stop()
 
-        def tell(text: str) -> None:
+        def show_progress(text: str) -> None:
             status.start()
             status.update(f"measuring {text}")
 
-        results = run(
-            chosen,
-            options.scale,
-            options.runs,
-            seeds=options.seeds or None,
-            jobs=options.jobs or None,
-            progress=options.progress,
-            tell=tell,
-        )
+        runner = Runner(options.runs, options.jobs, options.progress)
+        seeds = options.seeds or None
+        results = run(chosen, options.scale, runner, seeds=seeds, on_progress=show_progress)
     show_results(results, Console())
 
 

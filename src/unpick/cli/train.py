@@ -18,7 +18,7 @@ def train(arguments: Arguments) -> None:
     """Train a model, or read it if it is trained already."""
     from unpick.data import DATASETS, select_twin
     from unpick.objectives import OBJECTIVES
-    from unpick.runs import keep_memory, make
+    from unpick.runs import Runner, keep_memory, make
 
     if not arguments or arguments[0].startswith("-"):
         write(TRAIN_HELP.format(data=", ".join(DATASETS), objectives=", ".join(OBJECTIVES)))
@@ -31,13 +31,9 @@ def train(arguments: Arguments) -> None:
         write(f"objective: {config.objective}", sys.stderr)
     keep_memory()
     configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
-    runs = make(
-        configs,
-        options.runs,
-        jobs=options.jobs or None,
-        progress=options.progress,
-        checkpoint_seconds=options.checkpoint_seconds,
-    )
+    seconds = options.checkpoint_seconds
+    runner = Runner(options.runs, options.jobs, options.progress, checkpoint_seconds=seconds)
+    runs = make(configs, runner)
     for run in runs:
         terms = [
             f"{name} {'not finite' if value is None else f'{value:.5g}'}"

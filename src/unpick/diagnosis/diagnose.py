@@ -14,7 +14,6 @@ from torch import Tensor
 from unpick.diagnosis import findings
 from unpick.diagnosis.page import print_diagnosis, write_diagnosis
 from unpick.diagnosis.result import Diagnosis
-from unpick.diagnosis.subject import Subject, examine
 from unpick.geometry import (
     column_cosines,
     distance_to_orthogonality,
@@ -26,15 +25,14 @@ from unpick.geometry import (
     posterior_agreement,
 )
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
-from unpick.geometry.singular import gram
 from unpick.metrics import scorecard
 from unpick.models.likelihood import Likelihood
-from unpick.probe.trace import refuse_training_mode, without_trace
+from unpick.probe import Probe
+from unpick.probe.checks import check_model, check_observations
+from unpick.probe.trace import first_weight, without_trace
 
 FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is not in use
-SHARP = 1e-8  # the smallest variance of a pixel that a Bernoulli curvature divides by
 LEAST = 30  # observations with factors
-PORTION = 32  # Jacobians at a time
 NOISE = 32  # draws of posterior noise an observation
 
 
@@ -78,7 +76,9 @@ def diagnose(
         raise ValueError(f"likelihood must be one of {get_args(Likelihood)}, got {likelihood!r}")
     if beta is not None and not beta > 0:
         raise ValueError(f"beta must be positive, got {beta}")
-    refuse_training_mode(encode=encode, decode=decode)
+    check_observations(x)
+    if points < 2:
+        raise ValueError(f"points must be at least 2, got {points}")
     known = None
     if factors is not None:
         known, varied = _factors(factors, len(x))
@@ -89,30 +89,36 @@ def diagnose(
         factor_names = [name for name, keep in zip(names, varied, strict=True) if keep]
         if categorical is not None:
             categorical = [c for c, keep in zip(categorical, varied, strict=True) if keep]
+    weight = first_weight(encode)
+    if weight is not None and not isinstance(x, Tensor):
+        x = torch.as_tensor(x)
+        x = x.to(weight.dtype) if x.is_floating_point() else x
+    whole = Probe(encode, decode, x, known, factor_names or (), categorical, likelihood, beta)
+    check_model(whole)
+    rows = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:points]
+    probe = whole.at(rows.sort().values)
     with without_trace(encode, decode):
-        subject = examine(encode, decode, x, points)
-        diagnosis = _judge(subject, likelihood, beta, None if known is None else known.shape[1])
-        if known is not None and known.shape[1] and subject.mean.shape[1] > 1:
-            codes = subject.codes.mean.cpu().double().numpy()
-            diagnosis = replace(diagnosis, scores=scorecard(codes, known, categorical=categorical))
+        diagnosis = _judge(probe, None if known is None else known.shape[1])
+        if known is not None and known.shape[1] and probe.latents > 1:
+            codes = whole.mean.cpu().double().numpy()
+            scores = scorecard(codes, known, categorical=categorical)
+            diagnosis = replace(diagnosis, scores=scores)
         if report is not None:
-            page = write_diagnosis(Path(report), subject, diagnosis, factor_names or ())
+            page = write_diagnosis(Path(report), probe, diagnosis, factor_names or ())
             diagnosis = replace(diagnosis, page=page)
     if show:
-        print_diagnosis(subject, diagnosis, Console())
+        print_diagnosis(probe, diagnosis, Console())
     return diagnosis
 
 
-def _judge(
-    subject: Subject, likelihood: Likelihood, beta: float | None, n_factors: int | None
-) -> Diagnosis:
+def _judge(probe: Probe, n_factors: int | None) -> Diagnosis:
     """The numbers, and what they mean."""
-    codes, rows, jacobians = subject.codes, subject.rows, subject.jacobians
-    mean, conditional = codes.mean.cpu().double(), codes.conditional
+    codes, jacobians = probe.all_codes, probe.jacobians
+    mean, near = codes.mean.cpu().double(), probe.codes
     spread = mean.std(0, correction=0)
     regime = posterior = implied = asked = residual = variance = None
-    if codes.variance is None or conditional is None:
-        size = spread * subject.norms
+    if codes.variance is None or near.variance is None or near.conditional is None:
+        size = spread * probe.column_norms
         active, order = size > FAINT * size.max(), size.argsort(descending=True)
     else:
         variance = codes.variance.cpu().double()
@@ -120,18 +126,18 @@ def _judge(
         # A latent whose means hardly vary is in use all the same if it is precise.
         active = regime.active | (regime.mean_variance < ACTIVE_BELOW)
         order = regime.mean_variance.argsort()
-        hessian = -_curvature(subject, likelihood)
-        ours = conditional.cpu().double()[rows]
+        hessian = -probe.curvature
+        ours = near.conditional.cpu().double()
         implied = implied_beta(ours, -hessian.diagonal(dim1=1, dim2=2))
         if active.any() and implied.beta > 0:
             asked = optimal_variance(hessian, implied.beta)
             posterior = posterior_agreement(
                 ours[:, active], hessian[:, active][:, :, active], implied.beta
             )
-        deviation = codes.variance[rows.to(codes.variance.device)].sqrt().to(subject.mean)
-        slopes = jacobians.to(subject.mean)
+        deviation = near.variance.sqrt().to(probe.mean)
+        slopes = jacobians.to(probe.mean)
         residual = jacobian_residual(
-            subject.decode, subject.mean, deviation, jacobians=slopes, samples=NOISE
+            probe.decoder, probe.mean, deviation, jacobians=slopes, samples=NOISE
         ).residual
     alignment = cosines = contrast = None
     if active.sum() > 1:
@@ -149,10 +155,10 @@ def _judge(
     mixed = None if regime is None else regime.mixed
     return Diagnosis(
         findings=(
-            *findings.suspicions(subject, likelihood == "bernoulli"),
-            findings.latents_found(active, mixed, subject.explained),
+            *findings.suspicions(probe, probe.likelihood == "bernoulli"),
+            findings.latents_found(active, mixed, probe.explained),
             findings.alignment_found(alignment, cosines, active, full),
-            findings.posterior_found(posterior, implied, beta),
+            findings.posterior_found(posterior, implied, probe.beta),
             about_beta,
             findings.linearity_found(residual),
         ),
@@ -168,22 +174,8 @@ def _judge(
         implied_beta=implied,
         asked_variance=asked,
         residual=residual,
-        explained=subject.explained,
+        explained=probe.explained,
     )
-
-
-def _curvature(subject: Subject, likelihood: Likelihood) -> Float[Tensor, "m d d"]:
-    """How sharply the distortion bends along the latents, in the Gauss-Newton form.
-
-    2 J^T J for the squared error. For the cross-entropy, whose logits bend it by p (1 - p), the
-    Jacobian of the mean p gives J^T diag(1 / (p (1 - p))) J.
-    """
-    if likelihood == "gaussian":
-        return 2 * gram(subject.jacobians)
-    p = subject.reconstruction.flatten(1)
-    weight = (p * (1 - p)).clamp(min=SHARP).rsqrt()
-    parts = zip(subject.jacobians.split(PORTION), weight.split(PORTION), strict=True)
-    return torch.cat([gram(jacobians * w[:, :, None]) for jacobians, w in parts])
 
 
 def _factors(

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from unpick.diagnosis.result import Diagnosis
-from unpick.diagnosis.subject import Subject
 from unpick.geometry.orthogonality import nearest_signed_permutation
 from unpick.geometry.singular import gram, singular_directions
 from unpick.plots import BLUE, ORANGE, image_grid
+from unpick.probe import Probe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,32 +21,32 @@ SHOWN = 12  # latents, at most
 STEPS = 9  # of a traversal
 
 
-def traversals(subject: Subject, diagnosis: Diagnosis) -> Figure:
+def traversals(probe: Probe, diagnosis: Diagnosis) -> Figure:
     """One latent at a time from -2 to 2 deviations about a typical code, important ones first."""
-    order, mean = diagnosis.order[:SHOWN], subject.mean
+    order, mean = diagnosis.order[:SHOWN], probe.mean
     typical = (mean - mean.mean(0)).square().sum(1).argmin()
-    reach = subject.codes.mean.std(0, correction=0)
-    if subject.codes.variance is not None:
+    reach = probe.all_codes.mean.std(0, correction=0)
+    if probe.all_codes.variance is not None:
         reach = reach.clamp(min=1.0)  # the prior's, so that passive latents are moved as well
     z = mean[typical].repeat(len(order), STEPS, 1)
     for row, latent in enumerate(order):
         z[row, :, latent] += torch.linspace(-2, 2, STEPS).to(z) * reach[latent]
-    moved = subject.decode(z.flatten(0, 1)).cpu().float()
-    moved = moved.reshape(len(order), STEPS, *subject.shape)
+    moved = probe.decoder(z.flatten(0, 1)).cpu().float()
+    moved = moved.reshape(len(order), STEPS, *probe.shape)
     labels = [_label(diagnosis, latent) for latent in order]
     images = as_images(moved.flatten(0, 1))
     if images is not None:
-        return image_grid(_shown(subject, images).unflatten(0, (len(order), STEPS)), labels)
+        return image_grid(_shown(probe, images).unflatten(0, (len(order), STEPS)), labels)
     if moved[0, 0].numel() <= 3:
-        return _curves(subject, moved.flatten(2), labels)
+        return _curves(probe, moved.flatten(2), labels)
     return _lines(moved.flatten(2), labels)
 
 
-def _curves(subject: Subject, moved: Float[Tensor, "d steps p"], labels: Sequence[str]) -> Figure:
+def _curves(probe: Probe, moved: Float[Tensor, "d steps p"], labels: Sequence[str]) -> Figure:
     """Traversals as curves among the observations, in the first two coordinates."""
     figure = Figure(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
-    cloud = subject.x.flatten(1)
+    cloud = probe.observations.flatten(1)
     axes.scatter(cloud[:, 0], cloud[:, -1 if cloud.shape[1] == 1 else 1], s=3, color="#bbbbbb")
     for curve, label in zip(moved, labels, strict=True):
         points = (curve[:, 0], curve[:, -1 if curve.shape[1] == 1 else 1])
@@ -70,11 +70,11 @@ def _lines(moved: Float[Tensor, "d steps p"], labels: Sequence[str]) -> Figure:
     return figure
 
 
-def jacobian_columns(subject: Subject, diagnosis: Diagnosis, samples: int = 4) -> Figure:
+def jacobian_columns(probe: Probe, diagnosis: Diagnosis, samples: int = 4) -> Figure:
     """What a small step along each latent changes, at a few observations: blue less, red more."""
     order = diagnosis.order[:SHOWN]
-    columns = subject.jacobians[:samples, :, list(order)].float().mT
-    images = as_images(columns.reshape(-1, *subject.shape))
+    columns = probe.jacobians[:samples, :, list(order)].float().mT
+    images = as_images(columns.reshape(-1, *probe.shape))
     names = [_label(diagnosis, latent).split("\n")[0] for latent in order]
     if images is None:
         figure = Figure(figsize=(9, 1 + 0.3 * len(order)), layout="constrained")
@@ -83,9 +83,9 @@ def jacobian_columns(subject: Subject, diagnosis: Diagnosis, samples: int = 4) -
         axes.set_xlabel("coordinate of x, at the first observation")
         return figure
     images = images.mean(1).unflatten(0, columns.shape[:2])  # colours together
-    inputs = as_images(subject.x[:samples])
+    inputs = as_images(probe.observations[:samples])
     assert inputs is not None
-    inputs = _shown(subject, inputs)
+    inputs = _shown(probe, inputs)
     height = 0.95 * len(columns) + 0.4
     figure = Figure(figsize=(0.95 * (len(order) + 1), height), layout="constrained")
     grid = figure.subplots(len(columns), len(order) + 1, squeeze=False)
@@ -103,10 +103,10 @@ def jacobian_columns(subject: Subject, diagnosis: Diagnosis, samples: int = 4) -
     return figure
 
 
-def direction_heat_map(subject: Subject, diagnosis: Diagnosis) -> Figure:
+def direction_heat_map(probe: Probe, diagnosis: Diagnosis) -> Figure:
     """Mean |V|: each singular direction, given to its nearest latent, as a mixture of latents."""
     active = diagnosis.active
-    _, v = singular_directions(gram(subject.jacobians, active))
+    _, v = singular_directions(gram(probe.jacobians, active))
     mixed = (v @ nearest_signed_permutation(v).mT).abs().mean(0)
     names = [str(k) for k in active.nonzero().flatten().tolist()]
     figure = Figure(
@@ -125,9 +125,9 @@ def direction_heat_map(subject: Subject, diagnosis: Diagnosis) -> Figure:
     return figure
 
 
-def variance_spectrum(subject: Subject, diagnosis: Diagnosis) -> Figure:
+def variance_spectrum(probe: Probe, diagnosis: Diagnosis) -> Figure:
     """Posterior variances, most precise first, and what the Jacobian would have them be."""
-    variance = subject.codes.variance
+    variance = probe.all_codes.variance
     assert variance is not None
     order = list(diagnosis.order)
     chosen = variance.cpu().double()[:, order]
@@ -175,9 +175,10 @@ def as_images(x: Float[Tensor, "n ..."]) -> Float[Tensor, "n c h w"] | None:
     return None
 
 
-def _shown(subject: Subject, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
+def _shown(probe: Probe, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
     """Pixels between 0 and 1, whatever the range of x."""
-    low, high = min(0.0, float(subject.x.min())), max(1.0, float(subject.x.max()))
+    x = probe.observations
+    low, high = min(0.0, float(x.min())), max(1.0, float(x.max()))
     return (images - low) / (high - low)
 
 

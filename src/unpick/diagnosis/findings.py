@@ -8,13 +8,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unpick.diagnosis.subject import Subject
 from unpick.geometry import (
     ColumnCosines,
     DistanceToOrthogonality,
     ImpliedBeta,
     PosteriorAgreement,
 )
+from unpick.probe import Probe
 
 Mark = Literal["good", "note", "bad"]
 Beta = Literal["absent", "too small", "right", "over-pruned"]
@@ -35,20 +35,21 @@ class Finding:
     text: str
 
 
-def suspicions(subject: Subject, bernoulli: bool) -> list[Finding]:
+def suspicions(probe: Probe, bernoulli: bool) -> list[Finding]:
     """What looks like a mistake in how the model was handed over."""
     found = []
-    low, high = float(subject.reconstruction.min()), float(subject.reconstruction.max())
+    x, made = probe.observations, probe.reconstructions
+    low, high = float(made.min()), float(made.max())
     if bernoulli and (low < 0 or high > 1):
         text = f"Probabilities lie in [0, 1]; reconstructions reach from {low:.2g} to {high:.2g}."
         found.append(Finding("Decoder output", "bad", text))
-    elif subject.x.min() >= 0 and subject.x.max() <= 1 and (low < -0.5 or high > 1.5):
+    elif x.min() >= 0 and x.max() <= 1 and (low < -0.5 or high > 1.5):
         text = (
             f"x lies in [0, 1] but reconstructions reach from {low:.2g} to {high:.2g}. If decode "
             "returns logits, pass the decoder with the sigmoid after it."
         )
         found.append(Finding("Decoder output", "bad", text))
-    variance = subject.codes.variance
+    variance = probe.all_codes.variance
     if variance is not None and variance.min() >= 1 and variance.max() > 1.5:
         text = (
             f"Every posterior variance is at least one (up to {float(variance.max()):.2g}). If "

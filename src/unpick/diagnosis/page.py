@@ -8,18 +8,18 @@ from rich.console import Console
 
 from unpick.diagnosis import figures
 from unpick.diagnosis.result import Diagnosis
-from unpick.diagnosis.subject import Subject
 from unpick.metrics import MutualInformationGap
 from unpick.pages import Note, Picture, Table, score_table, show, write_page
 from unpick.pages.terminal import COLOURS
+from unpick.probe import Probe
 
 
-def print_diagnosis(subject: Subject, diagnosis: Diagnosis, console: Console) -> None:
+def print_diagnosis(probe: Probe, diagnosis: Diagnosis, console: Console) -> None:
     """Findings, then the latents, then the scores."""
     for finding in diagnosis.findings:
         colour = COLOURS[finding.mark]
         console.print(f"[bold {colour}]{finding.title}[/]: {finding.text}", highlight=False)
-    tables = [latent_table(subject, diagnosis)]
+    tables = [latent_table(probe, diagnosis)]
     if diagnosis.scores is not None:
         tables.append(score_table(diagnosis.scores))
     for table in tables:
@@ -28,14 +28,14 @@ def print_diagnosis(subject: Subject, diagnosis: Diagnosis, console: Console) ->
         console.print(f"pictures: {diagnosis.page}", highlight=False, markup=False, soft_wrap=True)
 
 
-def latent_table(subject: Subject, diagnosis: Diagnosis) -> Table:
+def latent_table(probe: Probe, diagnosis: Diagnosis) -> Table:
     """One row a latent, the most important first."""
     regime, names = diagnosis.regime, diagnosis.active.nonzero().flatten().tolist()
-    spread = subject.codes.mean.cpu().double().std(0, correction=0)
+    spread = probe.all_codes.mean.cpu().double().std(0, correction=0)
     rows = []
     for latent in diagnosis.order:
         state = "active" if diagnosis.active[latent] else "passive"
-        numbers = [f"{float(spread[latent]):.2f}", f"{float(subject.norms[latent]):.3g}"]
+        numbers = [f"{float(spread[latent]):.2f}", f"{float(probe.column_norms[latent]):.3g}"]
         if regime is not None:
             if regime.mixed[latent]:
                 state += ", mixed"
@@ -60,7 +60,7 @@ def latent_table(subject: Subject, diagnosis: Diagnosis) -> Table:
 
 
 def write_diagnosis(
-    folder: Path, subject: Subject, diagnosis: Diagnosis, names: Sequence[str]
+    folder: Path, probe: Probe, diagnosis: Diagnosis, names: Sequence[str]
 ) -> Path:
     """Draw the pictures and write `index.html` beside them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,27 +68,27 @@ def write_diagnosis(
         "traversals": (
             "What each latent does",
             "One latent at a time from -2 to 2 deviations about a typical code, the others held.",
-            figures.traversals(subject, diagnosis),
+            figures.traversals(probe, diagnosis),
         ),
         "columns": (
             "Jacobian columns",
             "What a small step along each latent changes: blue less, red more.",
-            figures.jacobian_columns(subject, diagnosis),
+            figures.jacobian_columns(probe, diagnosis),
         ),
     }
     if diagnosis.alignment is not None:
         drawn["directions"] = (
             "Singular directions as mixtures of latents",
             "Mean |V| over samples. The identity if the latent axes are the singular directions.",
-            figures.direction_heat_map(subject, diagnosis),
+            figures.direction_heat_map(probe, diagnosis),
         )
     if diagnosis.regime is not None:
         drawn["variances"] = (
             "Posterior variances",
             "One is the prior's: such a latent carries nothing.",
-            figures.variance_spectrum(subject, diagnosis),
+            figures.variance_spectrum(probe, diagnosis),
         )
-    tables = [latent_table(subject, diagnosis)]
+    tables = [latent_table(probe, diagnosis)]
     if diagnosis.scores is not None:
         tables.append(score_table(diagnosis.scores, names))
         gap = diagnosis.scores["MIG"].result

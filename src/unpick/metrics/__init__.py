@@ -28,7 +28,7 @@ from unpick.metrics.interventions import (
 from unpick.metrics.irs import IRS, irs
 from unpick.metrics.modularity import ModularityExplicitness, modularity_explicitness
 from unpick.metrics.predictability import DisentanglementScore, disentanglement_score
-from unpick.metrics.scorecard import MetricValue, Scorecard, scorecard
+from unpick.metrics.scorecard import MetricValue, Scorecard, metric_names, scorecard
 from unpick.metrics.separability import SAP, sap
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "factor_vae_score",
     "irs",
     "mean_correlation",
+    "metric_names",
     "mig_sup",
     "modularity_explicitness",
     "mutual_information_gap",

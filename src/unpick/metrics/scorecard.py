@@ -21,6 +21,21 @@ from unpick.names import unknown_choice
 
 BINS = 20  # into which continuous factors are cut for metrics that want classes
 FEWEST_DRAWS = 10  # for metrics that fit hundreds of classifiers
+METRICS = (
+    "MIG",
+    "MIG-sup",
+    "MIG, sampled",
+    "MIG-sup, sampled",
+    "modularity",
+    "DS",
+    "DCI disentanglement",
+    "SAP",
+    "FactorVAE",
+    "beta-VAE",
+    "IRS",
+    "MCC, pearson",
+    "MCC, spearman",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +104,7 @@ def scorecard(
     log_variances: Float[np.ndarray, "n d"] | None = None,
     learner: Learner = "fast",
     draws: int = 0,
+    only: str | None = None,
     progress: Callable[[str], None] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Scorecard:
@@ -107,6 +123,7 @@ def scorecard(
         learner: The boosting of DCI; see `dci`.
         draws: Resamples for intervals; a tenth of them, but ten at least, for the metrics that fit
             many classifiers. None for sampled MIG.
+        only: The name of a metric, one of `metric_names`; all of them by default.
         progress: Called with the name of each metric before it is computed.
         rng: Draws splits, votes and resamples.
     """
@@ -207,11 +224,25 @@ def scorecard(
         ),
     ]
     values: list[MetricValue] = []
+    names = [next(iter(metric.outputs)) for metric in computations]
+    if only is not None and only not in names:
+        raise ValueError(f"only must be one of {', '.join(names)}, got {only!r}")
     for metric in computations:
+        if only not in (None, next(iter(metric.outputs))):
+            continue
         if progress is not None:
             progress(next(iter(metric.outputs)))
         values += _compute(metric, np.random.default_rng(seed + 1))
     return Scorecard(tuple(values), cut)
+
+
+def metric_names(*, sampled: bool) -> tuple[str, ...]:
+    """The metrics of a scorecard by the first number of each, in their order.
+
+    Args:
+        sampled: With those that need posterior variances.
+    """
+    return tuple(name for name in METRICS if sampled or "sampled" not in name)
 
 
 def _flat(metric: _Computation) -> list[np.ndarray]:

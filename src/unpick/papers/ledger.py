@@ -20,13 +20,13 @@ KINDS = "TCPLRXES"  # theorems and corollaries first
 
 
 def ledger(
-    ids: Sequence[str] = (), tell: Callable[[str], object] = lambda text: None
+    ids: Sequence[str] = (), on_progress: Callable[[str], object] = lambda text: None
 ) -> tuple[Judgement, ...]:
     """Check the claims with these ids, or all of them, one after the other.
 
     Args:
         ids: Such as `Z-P5`, in any case.
-        tell: Is told each id before its check.
+        on_progress: Called with each id before its check.
 
     Example:
         >>> [judgement.word for judgement in ledger(["z-l1"])]
@@ -37,7 +37,7 @@ def ledger(
     chosen = [pick(LEDGER, name.upper(), "claim") for name in ids] or LEDGER.values()
     judgements = []
     for entry in chosen:
-        tell(entry.id)
+        on_progress(entry.id)
         judgements.append(judge(entry))
     return tuple(judgements)
 

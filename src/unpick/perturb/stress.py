@@ -8,7 +8,7 @@ largest change, but such that directions of large local variance are not those o
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,9 +20,9 @@ from torch import Tensor
 from unpick.data import DataConfig, Dataset, Noisy, Perturbed, split
 from unpick.data.files import report_damage
 from unpick.data.twins import DOCUMENT, read_document
-from unpick.probe.codes import NotFinite, encode_all
-from unpick.probe.measures import SAMPLES, posterior, scores
-from unpick.runs import make
+from unpick.probe import FACTOR_SCORES, NotFinite, Probe, take
+from unpick.probe.cache import SAMPLES, encoder_of
+from unpick.runs import Runner, make
 from unpick.training import RunConfig
 from unpick.training.config import from_json, to_json
 
@@ -112,21 +112,17 @@ def base_of(perturbed: Perturbed) -> RunConfig:
 def stress(
     config: RunConfig,
     perturbed: Perturbed,
-    root: Path,
+    runner: Runner,
     *,
     seeds: int = 3,
-    jobs: int | None = None,
-    progress: bool = True,
 ) -> Stress:
     """Train an objective on a data set and its twins, and score it on each.
 
     Args:
         config: What is trained; its data are put in their place, its seed is the first.
         perturbed: The twin; what it is a twin of follows from it.
-        root: The folder of run folders; what is there is read.
+        runner: How it is trained; finished runs in its folder are read.
         seeds: How many, on each of the three.
-        jobs: Worker processes; as many as cores by default.
-        progress: Whether to show bars.
     """
     if config.model.latents < 2:
         raise ValueError(f"latents must be at least 2 to be scored, got {config.model.latents}")
@@ -136,15 +132,14 @@ def stress(
         for twin, data in twins(perturbed).items()
         for seed in range(seeds)
     }
-    made = make([*configs.values()], root, jobs=jobs, progress=progress)
+    made = make([*configs.values()], runner)
     runs = dict(zip(configs, made, strict=True))
 
     def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode | None:
         run = runs[twin, seed]
         if run.results["stopped"] is not None:
             return None
-        model = run.model()
-        return lambda x: posterior(model, x)[0]
+        return encoder_of(run.model())
 
     return compare(encoder, perturbed, seeds)
 
@@ -154,7 +149,7 @@ def stress_model(
     perturbed: Perturbed,
     *,
     seeds: int = 3,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], object] = lambda text: None,
 ) -> Stress:
     """The same for anybody's model.
 
@@ -164,12 +159,12 @@ def stress_model(
             `split(dataset).train` only; scores are taken on the test part.
         perturbed: The twin.
         seeds: How many trainings on each of the three.
-        tell: Told what is being trained.
+        on_progress: Called with what is being trained.
     """
     check(perturbed, seeds)
 
     def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode:
-        tell(f"{twin}, seed {seed}")
+        on_progress(f"{twin}, seed {seed}")
         encode = fit(dataset, seed)
         if not callable(encode):
             got = type(encode).__name__
@@ -189,6 +184,7 @@ def compare(
     datasets = {twin: data.load() for twin, data in twins(perturbed).items()}
     original = datasets["original"]
     test = split(original).test[:SAMPLES]
+    factors = original.factor_values(test).numpy()
     values: dict[Twin, list[dict[str, float]]] = {twin: [] for twin in TWINS}
     latents = 0
     for twin, dataset in datasets.items():
@@ -197,9 +193,9 @@ def compare(
             encode = encoder(twin, dataset, seed)
             if encode is not None:
                 with suppress(NotFinite):
-                    codes = encode_all(encode, x).mean.detach().cpu().double().numpy()
-                    latents = codes.shape[1]
-                    values[twin].append(scores(codes, dataset, test)[0])
+                    probe = Probe(encode, None, x, factors)
+                    latents = probe.latents
+                    values[twin].append(take(probe, FACTOR_SCORES))
         if not values[twin]:
             raise ValueError(f"every training on {dataset.name} diverged")
     looked_at = original.observe(test[:LOOKED_AT])
@@ -214,8 +210,11 @@ def untrained(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[st
     """Mean scores of random linear projections: what there is to have without learning."""
     x = dataset.observe(test).flatten(1)
     shape, generator = (PROJECTIONS, x.shape[1], latents), torch.Generator().manual_seed(0)
-    codes = (x @ torch.randn(shape, generator=generator)).double().numpy()
-    drawn = [scores(each, dataset, test)[0] for each in codes]
+    factors = dataset.factor_values(test).numpy()
+    drawn = [
+        take(Probe(partial(torch.matmul, other=weights), None, x, factors), FACTOR_SCORES)
+        for weights in torch.randn(shape, generator=generator)
+    ]
     return {name: float(np.mean([one[name] for one in drawn])) for name in drawn[0]}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.distributions import Distribution, Independent
 
@@ -41,6 +41,12 @@ class Codes:
         precision = torch.cholesky_inverse(self.factor.double())
         return 1 / precision.diagonal(dim1=1, dim2=2)
 
+    def at(self, rows: Int[Tensor, "m"]) -> "Codes":
+        """The codes of some observations."""
+        rows = rows.to(self.mean.device)
+        variance, factor = (None if v is None else v[rows] for v in (self.variance, self.factor))
+        return Codes(self.mean[rows], variance, factor)
+
 
 def read_posterior(output: object) -> Codes:
     """The codes in an encoder's output, in any of the forms that people return.
@@ -52,6 +58,9 @@ def read_posterior(output: object) -> Codes:
         >>> read_posterior((torch.zeros(1, 2), torch.zeros(1, 2))).variance
         tensor([[1., 1.]], dtype=torch.float64)
     """
+    if isinstance(output, Codes):
+        _matrix(output.mean, "the mean")
+        return output
     if isinstance(output, Independent):
         output = output.base_dist
     if hasattr(output, "covariance_matrix"):  # with a full covariance, of whatever kind
@@ -98,18 +107,40 @@ def _kind(value: object) -> str:
     return type(value).__name__
 
 
-def encode_all(encode: Callable[[Any], Any], x: Tensor | np.ndarray) -> Codes:
+def encode_all(encode: Callable[[Any], Any], x: Tensor | np.ndarray, batch: int = BATCH) -> Codes:
     """The codes of all observations, a batch at a time, on the device where they came from."""
     device = device_of(encode)
     parts = []
-    for start in range(0, len(x), BATCH):
-        batch = x[start : start + BATCH]
+    for start in range(0, len(x), batch):
+        some = x[start : start + batch]
         # A copy: the encoder may work in place.
-        given = batch.to(device, copy=True) if isinstance(batch, Tensor) else batch.copy()
+        given = some.to(device, copy=True) if isinstance(some, Tensor) else some.copy()
         part = read_posterior(encode(given))
-        if len(part.mean) != len(batch):
-            raise ValueError(f"encode gave {len(part.mean)} codes for {len(batch)} observations")
+        if len(part.mean) != len(some):
+            raise ValueError(f"encode gave {len(part.mean)} codes for {len(some)} observations")
         parts.append(part)
     rows: list[Any] = [[getattr(part, name) for part in parts] for name in ("variance", "factor")]
     variance, factor = [None if row[0] is None else torch.cat(row) for row in rows]
     return Codes(torch.cat([part.mean for part in parts]), variance, factor)
+
+
+def wrap_decoder(decode: Callable[[Any], Any], arrays: bool) -> Callable[[Tensor], Tensor]:
+    """A decoder from tensors to tensors of the same type; an output of another kind raises.
+
+    Args:
+        decode: Maps latents to mean observations.
+        arrays: Whether it takes numpy arrays.
+    """
+
+    def decoder(z: Float[Tensor, "m d"]) -> Float[Tensor, "m ..."]:
+        output = decode(z.numpy().copy() if arrays else z.clone())  # it may work in place
+        if isinstance(output, np.ndarray):
+            output = torch.as_tensor(output)
+        if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(z):
+            got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise ValueError(
+                f"decode must return one observation for each of {len(z)} latent points, got {got}"
+            )
+        return output.to(z.dtype)
+
+    return decoder

@@ -1,123 +1,147 @@
-"""What is read off a finished run for the tables: geometry and DS on the test part."""
+"""Measures of a trained model, each a function from a probe to named numbers.
 
-import math
-from collections.abc import Callable, Sequence
+A measure returns nothing for a model that it does not apply to: one without a decoder, with a
+single latent, or without known factors. To add one, write a function here (or in a paper's
+folder, or in your own file); metrics of codes and factors belong to `unpick.metrics`, geometry of
+a decoder to `unpick.geometry`, and a measure only names their numbers.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
 
-from unpick.data import Dataset, split
 from unpick.geometry import (
-    decoder_jacobians,
+    column_cosines,
     distance_to_orthogonality,
+    ima_contrast,
     polarized_regime,
     settled_after,
 )
 from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.metrics import (
-    MutualInformationGap,
     dci,
     disentanglement_score,
     factor_vae_score,
     mutual_information_gap,
     sap,
 )
-from unpick.models import Model
-from unpick.probe.keeping import kept
-from unpick.runs import Run, load_together
+from unpick.probe.cache import Measure
+from unpick.probe.probe import Probe
 
-JACOBIANS = 1000  # test observations at which the decoder is linearised
-SAMPLES = 10_000  # test observations for everything else, at most
-VERSION = 2  # of the readings: one more makes the kept ones old
+JACOBIANS = 1000  # observations at which the decoder is linearised
 
 
-def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
-    """What a run gives, as far as it has it; kept in its folder.
-
-    With a decoder: DtO (Zietlow 2022, eq. 3.25), its `chance` value and its `degenerate` share;
-    `DtO, active` over active latents. DS if there are factors (a label alone is none). Of
-    posteriors with a variance: `active` latents, `Delta_KL`, `largest variance` (mean over
-    observations, of the latent where it is largest) and `settled`, the percentage of training
-    after which Delta_KL stayed below 3 %.
-
-    Args:
-        run: A finished one.
-        load: Gives its data set; not called if the readings are there.
-    """
-    return kept(run, "readings.json", {"version": VERSION}, lambda: take(run, load()))
+def alignment(probe: Probe) -> dict[str, float]:
+    """`DtO` (Zietlow 2022, eq. 3.25), its `chance` value and its `degenerate` share."""
+    if probe.decode is None or probe.latents < 2:
+        return {}
+    dto = distance_to_orthogonality(probe.first(JACOBIANS).jacobians)
+    return {"DtO": dto.mean, "chance": dto.chance, "degenerate": dto.degenerate}
 
 
-def take(run: Run, dataset: Dataset) -> dict[str, float]:
-    """The same, measured."""
-    model, test = run.model(), split(dataset).test[:SAMPLES]
-    mean, variance = posterior(model, dataset.observe(test))
-    values: dict[str, float] = {}
-    jacobians = decoder_jacobians(decoder(model), mean[:JACOBIANS]) if model.decodes else None
-    if jacobians is not None and mean.shape[1] > 1:
-        dto = distance_to_orthogonality(jacobians)
-        values |= {"DtO": dto.mean, "chance": dto.chance, "degenerate": dto.degenerate}
-    if variance is not None:
-        regime = polarized_regime(mean, variance)
-        values["active"] = float(regime.active.sum())
-        values["Delta_KL"] = regime.delta_kl
-        values["largest variance"] = float(regime.mean_variance.max())
-        if jacobians is not None and regime.active.sum() > 1:
-            dto = distance_to_orthogonality(jacobians, active=regime.active)
-            values["DtO, active"] = dto.mean
-        if latents := run.latents():
-            latents.pop("step")
-            values["settled"] = 100 * (1 - settled_after(delta_kl_of_latents(**latents)))
-    if len(dataset.factors) > 1 and mean.shape[1] > 1:  # a label alone is no generative factor
-        factors = dataset.factor_values(test).numpy()
-        classes = [factor.categorical for factor in dataset.factors]
-        values["DS"] = disentanglement_score(mean.numpy(), factors, classes).score
-    return values
-
-
-def posterior(
-    model: Model, x: Float[Tensor, "n ..."], batch: int = 1000
-) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"] | None]:
-    """Mean and variance that a single model gives; no variance if its posteriors are points."""
-    with torch.no_grad():
-        parts = [model.encode(part[None]) for part in x.split(batch)]
-    mean = torch.cat([part.mean[0] for part in parts])
-    variances = [part.variance[0] for part in parts if part.variance is not None]
-    return mean, torch.cat(variances) if variances else None
-
-
-def latent_means(runs: Sequence[Run], dataset: Dataset) -> Float[Tensor, "s n d"]:
-    """What each of several runs of one architecture makes of all observations."""
-    model, x = load_together(runs), dataset.observe(torch.arange(len(dataset)))
-    with torch.no_grad():
-        return model.encode(x.expand(model.members, *x.shape)).mean
-
-
-def decoder(model: Model) -> Callable[[Tensor], Tensor]:
-    """The mean decoder of a single model, as a function of latents (n, d)."""
-    return lambda z: model.decode_mean(z[None])[0]
-
-
-def error(model: Model, x: Float[Tensor, "n ..."], z: Float[Tensor, "n d"]) -> float:
-    """Root mean square over observations and pixels of what the decoder misses at z."""
-    decode, total = decoder(model), 0.0
-    with torch.no_grad():
-        for images, codes in zip(x.split(1000), z.split(1000), strict=True):
-            total += float((decode(codes) - images).square().sum())
-    return math.sqrt(total / x.numel())
-
-
-def scores(
-    codes: Float[np.ndarray, "n d"], dataset: Dataset, test: Int[Tensor, "n"]
-) -> tuple[dict[str, float], MutualInformationGap]:
-    """The four scores of tables 4.2 to 4.5, and the parts of the first."""
-    factors = dataset.factor_values(test).double().numpy()
-    gap = mutual_information_gap(codes, factors)
-    values = {
-        "MIG": gap.score,
-        "DCI": dci(codes, factors, learner="fast").disentanglement,
-        "FactorVAE": factor_vae_score(codes, factors).score,
-        "SAP": sap(codes, factors).score,
+def orthogonality(probe: Probe) -> dict[str, float]:
+    """`column cosine` (0 is orthogonal) and `IMA contrast` in nats (0 is orthogonal)."""
+    if probe.decode is None or probe.latents < 2:
+        return {}
+    jacobians = probe.first(JACOBIANS).jacobians
+    return {
+        "column cosine": column_cosines(jacobians).mean,
+        "IMA contrast": ima_contrast(jacobians).mean,
     }
-    return values, gap
+
+
+def polarization(probe: Probe) -> dict[str, float]:
+    """`active` latents, `Delta_KL` and `largest variance`.
+
+    The last is the mean posterior variance of the latent where that is largest.
+    """
+    if probe.variance is None:
+        return {}
+    regime = polarized_regime(probe.mean, probe.variance)
+    return {
+        "active": float(regime.active.sum()),
+        "Delta_KL": regime.delta_kl,
+        "largest variance": float(regime.mean_variance.max()),
+    }
+
+
+def active_alignment(probe: Probe) -> dict[str, float]:
+    """`DtO, active`: DtO of the active latents, if there are two or more."""
+    if probe.variance is None or probe.decode is None:
+        return {}
+    active = polarized_regime(probe.mean, probe.variance).active
+    if active.sum() < 2:
+        return {}
+    dto = distance_to_orthogonality(probe.first(JACOBIANS).jacobians, active=active)
+    return {"DtO, active": dto.mean}
+
+
+def settling(probe: Probe) -> dict[str, float]:
+    """`settled`: the percentage of training after which Delta_KL stayed below 3 %."""
+    if probe.variance is None:
+        return {}
+    history = dict(probe.history())
+    if not history:
+        return {}
+    history.pop("step")
+    return {"settled": 100 * (1 - settled_after(delta_kl_of_latents(**history)))}
+
+
+def disentanglement(probe: Probe) -> dict[str, float]:
+    """`DS`, if there are two or more factors: a class label alone is no generative factor."""
+    if probe.factors is None or probe.factors.shape[1] < 2 or probe.latents < 2:
+        return {}
+    score = disentanglement_score(probe.mean.numpy(), probe.factors, probe.categorical)
+    return {"DS": score.score}
+
+
+def reconstruction(probe: Probe) -> dict[str, float]:
+    """`error`: the root mean square over pixels of what mean reconstructions miss."""
+    return {} if probe.decode is None else {"error": probe.error}
+
+
+def mig(probe: Probe) -> dict[str, float]:
+    """`MIG`, in 20 bins."""
+    return {"MIG": mutual_information_gap(*codes_and_factors(probe)).score}
+
+
+def dci_disentanglement(probe: Probe) -> dict[str, float]:
+    """`DCI`: disentanglement, with the fast learner."""
+    return {"DCI": dci(*codes_and_factors(probe), learner="fast").disentanglement}
+
+
+def factor_vae(probe: Probe) -> dict[str, float]:
+    """`FactorVAE` score."""
+    return {"FactorVAE": factor_vae_score(*codes_and_factors(probe)).score}
+
+
+def separability(probe: Probe) -> dict[str, float]:
+    """`SAP`."""
+    return {"SAP": sap(*codes_and_factors(probe)).score}
+
+
+def codes_and_factors(
+    probe: Probe,
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n k"]]:
+    """What a metric of codes and factors takes."""
+    if probe.factors is None:
+        raise ValueError("the factors of these observations are not known")
+    return probe.mean.cpu().double().numpy(), probe.factors.astype(float)
+
+
+def take(probe: Probe, measures: Sequence[Measure]) -> dict[str, float]:
+    """All numbers of several measures, not cached."""
+    return {name: value for measure in measures for name, value in measure(probe).items()}
+
+
+# What a study's table shows unless it names others.
+STANDARD: tuple[Measure, ...] = (
+    alignment,
+    polarization,
+    active_alignment,
+    settling,
+    disentanglement,
+)
+# Four scores against factors (Zietlow 2022, tables 4.2 to 4.5).
+FACTOR_SCORES: tuple[Measure, ...] = (mig, dci_disentanglement, factor_vae, separability)

@@ -94,7 +94,7 @@ def anchor(cell: Cell) -> str:
 
 def claim_notes(results: Results) -> list[Note]:
     """The claims, whether they hold here, and the evidence."""
-    judged = [(claim, claim.check(results)) for claim in results.study.claims]
+    judged = list(zip(results.study.claims, results.verdicts, strict=True))
     return [Note(v.evidence, c.text, MARKS[v.holds], v.word) for c, v in judged]
 
 

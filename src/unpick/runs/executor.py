@@ -8,7 +8,6 @@ with other work to do the difference is tenfold.
 
 import contextlib
 import fcntl
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -23,25 +22,17 @@ from unpick.data import DataConfig, Dataset
 from unpick.models import MLP, ModelConfig, build
 from unpick.runs import disk
 from unpick.runs.disk import Run
-from unpick.runs.workers import Workers
+from unpick.runs.runner import Runner
 from unpick.training import RunConfig, Training, ticks
 from unpick.training.progress import Bars, ProgressUpdate, progress_update, work
 
 MOST_TOGETHER = 32  # members of one ensemble: more bring no further speed
 SMALL = 2_000_000  # weights up to which an ensemble is faster than one member after the other
-CHECKPOINT_SECONDS = 20.0
 
 Show = Callable[[ProgressUpdate], None]
 
 
-def make(
-    configs: Sequence[RunConfig],
-    root: Path,
-    *,
-    jobs: int | None = None,
-    progress: bool = True,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-) -> list[Run]:
+def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
     """The finished runs of these configurations, in their order.
 
     Safe to call from several processes at once and to kill at any moment: a run is locked while
@@ -50,31 +41,24 @@ def make(
 
     Args:
         configs: One a run.
-        root: The folder of run folders.
-        jobs: Worker processes; as many as cores by default.
-        progress: Whether to show bars.
-        checkpoint_seconds: Time between checkpoints.
+        runner: Where runs lie, and how missing ones are made.
     """
-    jobs = jobs or os.cpu_count() or 1
-    if jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    root, seconds = runner.root, runner.checkpoint_seconds
     wanted = list(dict.fromkeys(configs))
     missing = [c for c in wanted if disk.read(disk.folder(c, root)) is None]
     datasets = {data: data.load() for data in {config.data for config in missing}}
     shapes = {data: dataset.shape for data, dataset in datasets.items()}
-    groups = plan(missing, shapes, jobs)
+    groups = plan(missing, shapes, runner.workers)
     todo = sum(work(group, n_weights(group[0], shapes[group[0].data])) for group in groups)
-    with Bars(progress, todo if len(groups) > 1 else None) as bars:
-        if min(jobs, len(groups)) > 1:
-            with Workers(min(jobs, len(groups))) as workers:
-                arguments = [(group, root, checkpoint_seconds) for group in groups]
-                workers.run(_work, arguments, bars.update)
+    with Bars(runner.progress, todo if len(groups) > 1 else None) as bars:
+        if min(runner.workers, len(groups)) > 1:
+            runner.run(_work, [(group, root, seconds) for group in groups], bars.update)
         else:
             for group in groups:
                 dataset = datasets[group[0].data]
                 small = trains_together(group[0], dataset.shape)
                 with threads(1 if small else torch.get_num_threads()):
-                    train_group(group, root, dataset, checkpoint_seconds, bars.update)
+                    train_group(group, root, dataset, seconds, bars.update)
     runs = {config: disk.read(disk.folder(config, root)) for config in wanted}
     # The folder may name another path to the same data; what was asked for now counts.
     return [replace(run, config=config) for config in configs if (run := runs[config])]

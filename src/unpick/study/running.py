@@ -2,11 +2,12 @@
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,81 +15,73 @@ from unpick.data import DataConfig, DataDamaged, DataMissing, Dataset, Perturbed
 from unpick.data.files import FileConfig
 from unpick.data.twins import read_document
 from unpick.perturb import perturb
-from unpick.runs import DamagedRun, Run, folder, make, read
-from unpick.runs.workers import Workers
-from unpick.study.study import Cell, Outcome, Read, Results, Scale, Study
+from unpick.probe import Measure, is_measured, measure_run
+from unpick.probe.cache import read_values, save_values
+from unpick.probe.code import digest
+from unpick.runs import DamagedRun, Run, Runner, folder, make, read
+from unpick.study.study import Cell, Outcome, Results, Scale, Study
 
-Tell = Callable[[str], None]
-MANY = 8  # runs to measure: fewer are measured sooner than workers have started
+OnProgress = Callable[[str], object]
+MANY = 8  # runs to measure; fewer are measured before worker processes have started
 
 
 def run(
     study: Study,
     scale: Scale,
-    root: Path,
+    runner: Runner,
     *,
     seeds: int | None = None,
-    jobs: int | None = None,
-    progress: bool = True,
-    tell: Tell = lambda text: None,
+    on_progress: OnProgress = lambda text: None,
 ) -> Results:
     """Make the twins and runs of a study that are not there, and measure all of them.
 
     It may be stopped at any moment; the same call goes on from there. A cell whose data set is
-    not on this machine, or broken, is left out and said so in the results.
+    not on this machine, or broken, is left out and named in the results.
 
     Args:
         study: Which.
         scale: At which.
-        root: The folder of run folders.
+        runner: How runs are made, and where they lie.
         seeds: As many of each cell; as the study says by default.
-        jobs: Worker processes; as many as cores by default.
-        progress: Whether to show bars.
-        tell: Told what is being measured.
+        on_progress: Called with what is being measured.
     """
     for twin in study.twins(scale):
-        perturb(twin, root, jobs=jobs, progress=progress)
+        perturb(twin, runner)
     cells, _ = available(study.cells(scale))
-    make([c for cell in cells for c in cell.configs(seeds)], root, jobs=jobs, progress=progress)
-    measure(study, cells, root, seeds, jobs or os.cpu_count() or 1, tell)
-    return collect(study, scale, root, seeds=seeds, tell=tell)
+    make([config for cell in cells for config in cell.configs(seeds)], runner)
+    measure(study, cells, runner, seeds, on_progress)
+    return collect(study, scale, runner.root, seeds=seeds, on_progress=on_progress)
 
 
 def measure(
-    study: Study, cells: Sequence[Cell], root: Path, seeds: int | None, jobs: int, tell: Tell
+    study: Study,
+    cells: Sequence[Cell],
+    runner: Runner,
+    seeds: int | None,
+    on_progress: OnProgress,
 ) -> None:
-    """Take the readings that no run's folder holds yet, on all cores; `collect` finds them."""
+    """Take the measures that are not cached yet, in worker processes; `collect` reads them."""
     todo = [
-        (study.read, run, cell.config.data, told(study, cell, run))
+        (study.read, run, cell.config.data, describe(study, cell, run))
         for cell in cells
-        for run in finished(cell, root, seeds)
-        if run.results["stopped"] is None and not _is_read(study.read, run)
+        for run in finished(cell, runner.root, seeds)
+        if run.results["stopped"] is None and not is_measured(run, study.read)
     ]
-    if jobs > 1 and len(todo) >= MANY:
-        with Workers(jobs) as workers:
-            workers.run(_take, todo, tell)
+    if runner.workers > 1 and len(todo) >= MANY:
+        runner.run(_measure, todo, on_progress)
 
 
-def told(study: Study, cell: Cell, run: Run) -> str:
-    """For who waits."""
+def describe(study: Study, cell: Cell, run: Run) -> str:
+    """A run of a study, for people who wait."""
     return f"{study.name}: {cell.row}, {cell.column}, seed {run.config.seed}"
 
 
-def _is_read(read: Read, run: Run) -> bool:
-    def refuse() -> Dataset:
-        raise DataMissing
-
-    try:
-        read(run, refuse)
-    except (DataMissing, DamagedRun):
-        return False
-    return True
-
-
-def _take(read: Read, run: Run, data: DataConfig, name: str, show: Tell) -> None:
-    show(name)
+def _measure(
+    measures: Sequence[Measure], run: Run, data: DataConfig, name: str, on_progress: OnProgress
+) -> None:
+    on_progress(name)
     with suppress(DataMissing, DataDamaged, DamagedRun):  # `collect` will say so
-        read(run, partial(_load, data))
+        measure_run(run, measures, partial(_load, data))
 
 
 def collect(
@@ -97,39 +90,67 @@ def collect(
     root: Path,
     *,
     seeds: int | None = None,
-    tell: Tell = lambda text: None,
+    on_progress: OnProgress = lambda text: None,
 ) -> Results:
-    """What is on disk of a study, measured.
+    """The results of what is on disk of a study: runs measured, numbers computed, claims judged.
 
     Args:
         study: Which.
         scale: At which.
         root: The folder of run folders.
         seeds: The first so many; as many as there are by default.
-        tell: Told what is being measured.
+        on_progress: Called with what is being measured.
     """
     outcomes, missing = [], dict.fromkeys(available(study.cells(scale))[1])
     for cell in study.cells(scale):
-        read_off: dict[Run, dict[str, float]] = {}
+        found: dict[Run, dict[str, float]] = {}
         for run in finished(cell, root, seeds):
-            tell(told(study, cell, run))
+            on_progress(describe(study, cell, run))
             if run.results["stopped"] is not None:
                 name = f"{cell.row}, {cell.column}, seed {run.config.seed}"
                 missing[f"{name}: its loss stopped being finite; left out."] = None
                 continue
             try:
-                read_off[run] = study.read(run, partial(_load, cell.config.data))
+                values = measure_run(run, study.read, partial(_load, cell.config.data))
+                found[run] = {k: v for k, v in values.items() if isinstance(v, int | float)}
             except (DataMissing, DataDamaged, DamagedRun) as error:
                 missing[str(error)] = None
-        if not read_off:
+        if not found:
             continue
-        names = dict.fromkeys(name for values in read_off.values() for name in values)
+        names = dict.fromkeys(name for values in found.values() for name in values)
         values = {
-            name: np.array([each.get(name, math.nan) for each in read_off.values()])
-            for name in names
+            name: np.array([each.get(name, math.nan) for each in found.values()]) for name in names
         }
-        outcomes.append(Outcome(cell, tuple(read_off), values, study.departures(cell)))
-    return study.together(Results(study, scale, tuple(outcomes), tuple(missing)))
+        outcomes.append(Outcome(cell, tuple(found), values, study.departures(cell)))
+    results = study.together(Results(study, scale, tuple(outcomes), tuple(missing)))
+    return judge(replace(results, computed=compute(study, scale, root, on_progress)), on_progress)
+
+
+def compute(
+    study: Study, scale: Scale, root: Path, on_progress: OnProgress = lambda text: None
+) -> dict[str, dict[str, Any]]:
+    """What a study computes without runs, read from the folder of runs where it is there.
+
+    A file falls when the code behind it changes, as those of measures do.
+    """
+    found = {}
+    for name, function in study.computed.items():
+        key = f"{scale}-{digest(function)}"
+        file = root / "computed" / f"{study.name}-{name}-{key}.json"
+        values = read_values(file)
+        if values is None:
+            on_progress(f"{study.name}: {name}")
+            values = dict(function(scale))
+            save_values(file, values)
+        found[name] = values
+    return found
+
+
+def judge(results: Results, on_progress: OnProgress = lambda text: None) -> Results:
+    """The same results with a verdict on every claim of the study."""
+    on_progress(f"{results.study.name}: judging its claims")
+    verdicts = tuple(claim.check(results) for claim in results.study.claims)
+    return replace(results, verdicts=verdicts)
 
 
 def available(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:

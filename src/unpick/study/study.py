@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from unpick.data import Dataset
 from unpick.perturb import PerturbConfig
-from unpick.probe.measures import readings
+from unpick.probe import STANDARD, Measure
 from unpick.runs import Run
 from unpick.study.published import Printed
 from unpick.training import RunConfig
@@ -28,8 +27,6 @@ DECODER = (
     "decoder_norm",
     "start_channels",
 )
-# What is read off a finished run; the function gives the run's data, if need be.
-Read: TypeAlias = Callable[[Run, Callable[[], Dataset]], dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Cell:
         seeds: How many, unless somebody asks for more or fewer.
         published: The printed value of each measure, where there is one.
         note: What was chosen here because the paper does not say it, or what stands for what.
-        first: The first seed; runs that must not be the beginning of others begin elsewhere.
+        first: The first seed. Set it when shorter runs must not share seeds with longer ones.
     """
 
     row: str
@@ -116,12 +113,16 @@ class Results:
         scale: At which.
         outcomes: The cells that have runs.
         missing: Why others have none, a sentence each.
+        computed: What the study computes without runs, by name.
+        verdicts: One a claim of the study, once they are judged.
     """
 
     study: "Study"
     scale: Scale
     outcomes: tuple[Outcome, ...] = ()
     missing: tuple[str, ...] = ()
+    computed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    verdicts: tuple["Verdict", ...] = ()
 
     def rows(self) -> dict[str, dict[str, Outcome]]:
         """Outcomes by row, then by column."""
@@ -130,7 +131,7 @@ class Results:
             rows.setdefault(outcome.cell.row, {})[outcome.cell.column] = outcome
         return rows
 
-    def every(self, checks: Mapping[str, bool]) -> "bool | None":
+    def all_hold(self, checks: Mapping[str, bool]) -> "bool | None":
         """Whether all of them hold; not known if they do but the study is not complete."""
         if not all(checks.values()):
             return False
@@ -195,9 +196,11 @@ class Study:
         measures: What the table shows of each cell; keys of what `read` gives.
         claims: What the source says.
         drawings: Its figures.
-        read: What is read off a finished run, and kept in its folder.
+        read: Measures of a finished run, cached in its folder.
         twins: Perturbed twins that cells are trained on; made before.
-        together: Adds to the outcomes what runs tell only beside each other.
+        together: Adds measures that compare runs, such as a score normalised over models.
+        computed: Numbers that need no run, by name: from a scale to what JSON can hold. They are
+            computed once, cached beside the runs, and found in `Results.computed`.
     """
 
     name: str
@@ -208,9 +211,10 @@ class Study:
     measures: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     drawings: tuple[Drawing, ...] = ()
-    read: Read = readings
+    read: tuple[Measure, ...] = STANDARD
     twins: Callable[[Scale], Sequence[PerturbConfig]] = lambda scale: ()
     together: Callable[[Results], Results] = lambda results: results
+    computed: Mapping[str, Callable[[Scale], Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def paragraphs(self) -> list[str]:

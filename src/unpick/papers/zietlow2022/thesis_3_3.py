@@ -25,7 +25,7 @@ from unpick.papers.zietlow2022.chapter3 import (
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.restarts import restarts
 from unpick.plots import latent_squares
-from unpick.probe.measures import latent_means
+from unpick.probe import latent_means
 from unpick.study.comparing import drawing
 from unpick.study.published import Printed
 from unpick.study.study import Cell, Check, Claim, Drawing, Results, Scale, Study, Verdict
@@ -94,7 +94,7 @@ def aligned(results: Results) -> Verdict:
         rest = " and ".join(f"{other.mean('DtO'):.2f}" for other in others)
         chance = own.mean("chance")
         said.append(f"{row}: {own.mean('DtO'):.3f} against {rest} (chance {chance:.2f})")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def of_beta_vae(row: str, measure: str, holds: Callable[[float], bool]) -> Check:

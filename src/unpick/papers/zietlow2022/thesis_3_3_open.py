@@ -64,7 +64,7 @@ def centring(results: Results) -> Verdict:
             if (own := columns.get(f"centred, {name}")) and (other := columns.get(name)):
                 holds[row + name] = own.mean("DtO") < other.mean("DtO")
                 said.append(f"{row}, {name}: {own.mean('DtO'):.3f} and {other.mean('DtO'):.3f}")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def draws(results: Results) -> Verdict:
@@ -75,7 +75,7 @@ def draws(results: Results) -> Verdict:
     dto, ds = ([o.mean(measure) for o in columns] for measure in ("DtO", "DS"))
     told = f"DtO {min(dto):.2f} to {max(dto):.2f}, DS {min(ds):.2f} to {max(ds):.2f}"
     holds = {o.cell.column: o.mean("DtO") < o.mean("chance") / 1.5 for o in columns}
-    return Verdict(results.every(holds), f"{told} over {len(dto)} draws")
+    return Verdict(results.all_hold(holds), f"{told} over {len(dto)} draws")
 
 
 def likelihoods(results: Results) -> Verdict:

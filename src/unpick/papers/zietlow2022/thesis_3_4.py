@@ -10,7 +10,7 @@ from unpick.data.synthetic import SynthLin
 from unpick.papers.zietlow2022.chapter3 import NOTES, SEEDS, setting
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.restarts import degenerate_squares
-from unpick.probe.measures import latent_means
+from unpick.probe import latent_means
 from unpick.study.study import Cell, Claim, Drawing, Results, Scale, Study, Verdict
 
 RATIOS = (1.0, 1.2, 1.5)

@@ -94,7 +94,7 @@ def below_chance(results: Results) -> Verdict:
         holds[data] = all(bool((share < 1).all()) for share in shares.values())  # nan is not
         told = ", ".join(f"{name} {spread(share)}" for name, share in shares.items())
         said.append(f"{data}: {told} of a random rotation's")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def orthogonal(results: Results) -> Verdict:
@@ -112,7 +112,7 @@ def orthogonal(results: Results) -> Verdict:
             f"{n} {before:.3f} to {after:.3f}" for n, (before, after) in pairs.items()
         )
         said.append(f"{data}: {told}")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def agree(kind: Kind, results: Results) -> Verdict:
@@ -127,7 +127,7 @@ def agree(kind: Kind, results: Results) -> Verdict:
         holds[data] = bool(pairs[least] >= STRONG)
         told = [f"{pairs[pair]:.2f} ({' and '.join(pair)})" for pair in (least, most)]
         said.append(f"{data}: {' to '.join(told)}")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def without_pressure(results: Results) -> Verdict:
@@ -148,7 +148,7 @@ def without_pressure(results: Results) -> Verdict:
             f"{shares[least]:.2f} of chance (most at {worst:.2g}; least {shares[lowest]:.2f} at "
             f"{lowest:.2g})"
         )
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def fit_means_aligned(results: Results) -> Verdict:
@@ -171,7 +171,7 @@ def fit_means_aligned(results: Results) -> Verdict:
             f"most {share:.2f} where scatter is {values(outcome, 'scatter')[k]:.2f} "
             f"({outcome.cell.column})"
         )
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def price_is_contrast(results: Results) -> Verdict:
@@ -185,7 +185,7 @@ def price_is_contrast(results: Results) -> Verdict:
         holds[data] = bool(np.nanmax(np.abs(paid / contrast - 1)) < NEAR)
         told = f"price {mean(paid):.3g}, contrast {mean(contrast):.3g} nats"
         said.append(f"{data}, beta {min(outcomes):.2g}: {told}")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def likelihood_metric(results: Results) -> Verdict:
@@ -197,7 +197,7 @@ def likelihood_metric(results: Results) -> Verdict:
     }
     holds = {beta: ours < pixels for beta, (pixels, ours) in pairs.items()}
     said = [f"beta {b}: {pixels:.3f} and {ours:.3f}" for b, (pixels, ours) in pairs.items()]
-    return Verdict(results.every(holds), f"of pixels and of the likelihood: {', '.join(said)}")
+    return Verdict(results.all_hold(holds), f"of pixels and of the likelihood: {', '.join(said)}")
 
 
 def disentangles(results: Results) -> Verdict:
@@ -219,4 +219,4 @@ def disentangles(results: Results) -> Verdict:
             f"{data}: {told}; MIG is best at beta {best:.2g} ({means[best]:.2f}), the axes at "
             f"{aligned:.2g} (MIG {means[aligned]:.2f})"
         )
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))

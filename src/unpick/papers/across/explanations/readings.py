@@ -7,9 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unpick.data import Dataset, split
 from unpick.geometry import (
-    decoder_jacobians,
     deterministic_elbo,
     distance_to_orthogonality,
     fit_local_decoder,
@@ -21,63 +19,42 @@ from unpick.geometry import (
 )
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.geometry.singular import gram
-from unpick.metrics import disentanglement_score, mutual_information_gap
-from unpick.models import Model
+from unpick.metrics import mutual_information_gap
 from unpick.models.posterior import Diagonal
-from unpick.probe.keeping import kept
-from unpick.probe.measures import SAMPLES, decoder, error, posterior
-from unpick.runs import Run
-from unpick.study.sweep import beta_of
+from unpick.probe import Measure, Probe
+from unpick.probe.measures import codes_and_factors, disentanglement, reconstruction
 
-FILE = "explanations.json"
-VERSION = 1  # one more makes the kept ones old
 POINTS = 300  # test observations at which the decoder is looked at closely
 TURNS = 10  # random rotations of the latent space at each of them
 FACTOR_BINS = 20  # of a continuous factor, for MIG
 
 
-def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
-    """What a run gives, kept in its folder.
-
-    `MIG` and `DS` on test observations; `error`, the root mean square that the mean
-    reconstruction misses; `KL` in nats; `active` latents, those with E(sigma^2) < 0.8; and the
-    quantities of `axes`, at 300 test observations.
-
-    Args:
-        run: A finished one of a beta-VAE.
-        load: Gives its data set; not called if the readings are there.
-    """
-    return kept(run, FILE, {"version": VERSION}, lambda: take(run, load()))
+def scores(probe: Probe) -> dict[str, float]:
+    """`MIG` and `DS` on test observations."""
+    codes, factors = codes_and_factors(probe)
+    assert probe.dataset is not None
+    bins = None if probe.dataset.is_grid else FACTOR_BINS
+    return {"MIG": mutual_information_gap(codes, factors, factor_bins=bins).score} | (
+        disentanglement(probe)
+    )
 
 
-def take(run: Run, dataset: Dataset) -> dict[str, float]:
-    """The same, measured."""
-    model, test = run.model(), split(dataset).test[:SAMPLES]
-    x = dataset.observe(test)
-    mean, variance = posterior(model, x)
-    assert variance is not None  # beta-VAEs have one
-    factors = dataset.factor_values(test).numpy()
-    classes = [factor.categorical for factor in dataset.factors]
-    bins = None if dataset.is_grid else FACTOR_BINS
-    codes = mean.double().numpy()
-    values = {
-        "MIG": mutual_information_gap(codes, factors.astype(float), factor_bins=bins).score,
-        "DS": disentanglement_score(mean.numpy(), factors, classes).score,
-        "error": error(model, x, mean),
-        "KL": float(Diagonal(mean, variance.log()).kl().mean()),
-        "active": float((variance.mean(0) < ACTIVE_BELOW).sum()),
+def latent_use(probe: Probe) -> dict[str, float]:
+    """`KL` in nats, and `active` latents, those with E(sigma^2) < 0.8."""
+    assert probe.variance is not None  # beta-VAEs have one
+    return {
+        "KL": float(Diagonal(probe.mean, probe.variance.log()).kl().mean()),
+        "active": float((probe.variance.mean(0) < ACTIVE_BELOW).sum()),
     }
-    few = slice(POINTS)
-    return values | axes(model, x[few], mean[few], variance[few], beta_of(run.config))
 
 
-def axes(
-    model: Model,
-    x: Float[Tensor, "n ..."],
-    mean: Float[Tensor, "n d"],
-    variance: Float[Tensor, "n d"],
-    beta: float,
-) -> dict[str, float]:
+def explanations(probe: Probe) -> dict[str, float]:
+    """The quantities of `axes`, at 300 test observations."""
+    assert probe.beta is not None  # all are beta-VAEs
+    return axes(probe.first(POINTS), probe.beta)
+
+
+def axes(probe: Probe, beta: float) -> dict[str, float]:
     """Where the latent axes lie, as each of the papers would ask.
 
     Over latents `in_use`, `compared` of them; what needs two is left out if there are fewer.
@@ -95,11 +72,11 @@ def axes(
     `DtO, likelihood` and `IMA, likelihood` are taken in the Hessian's metric, where a Bernoulli
     pixel counts by its variance; for `gaussian` they are DtO and IMA again.
     """
-
-    def decode(z: Float[Tensor, "n d"]) -> Float[Tensor, "n ..."]:
-        return model.decode(z[None])[0]
-
-    likelihood, deviation = model.config.likelihood, variance.sqrt()
+    x, mean, variance = probe.observations, probe.mean, probe.variance
+    decode, likelihood = probe.logits, probe.likelihood
+    assert variance is not None
+    assert decode is not None
+    deviation = variance.sqrt()
     newton = likelihood_hessian(decode, x, mean, likelihood=likelihood, form="gauss-newton")
     exact = likelihood_hessian(decode, x, mean, likelihood=likelihood)
     used = in_use(variance, newton, beta)
@@ -119,8 +96,8 @@ def axes(
     }
     if used.sum() < 2:
         return finite(values)
-    local = fit_local_decoder(decoder(model), mean, deviation)
-    jacobian = root(gram(decoder_jacobians(decoder(model), mean), used))
+    local = fit_local_decoder(probe.decoder, mean, deviation)
+    jacobian = root(gram(probe.jacobians, used))
     matrix, curvature = root(gram(local.matrices, used)), root(-newton)
     precision = root(torch.eye(int(used.sum())) - newton / beta)
     dto = distance_to_orthogonality(jacobian)
@@ -191,3 +168,6 @@ def turned(matrices: Float[Tensor, "n p d"]) -> Float[Tensor, "m p d"]:
 def finite(values: dict[str, float]) -> dict[str, float]:
     """Without what is not known, such as the correlation of constants."""
     return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+READINGS: tuple[Measure, ...] = (scores, reconstruction, latent_use, explanations)

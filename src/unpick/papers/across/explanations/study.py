@@ -32,7 +32,7 @@ from unpick.papers.across.explanations.figures import (
     rank_table,
     two_columns,
 )
-from unpick.papers.across.explanations.readings import contrast, off_diagonal, readings, root
+from unpick.papers.across.explanations.readings import READINGS, contrast, off_diagonal, root
 from unpick.papers.across.explanations.settings import Data, settings
 from unpick.study.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study
 from unpick.training import RunConfig
@@ -258,5 +258,5 @@ tells more.""",
             draw_two,
         ),
     ),
-    read=readings,
+    read=READINGS,
 )

@@ -1,6 +1,7 @@
 """Figures of what beta does, drawn from results (Allen 2024, section 3.3)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from unpick.papers.allen2024.beta.sweep import (
     posterior_ellipses,
     reconstructions,
 )
-from unpick.probe.measures import posterior
+from unpick.probe import Probe, probe_run
 from unpick.study.study import Outcome, Results
 from unpick.study.sweep import sweep, sweep_table
 
@@ -34,6 +35,11 @@ def points(search: Mapping[float, Outcome]) -> tuple[Dataset, Float[Tensor, "n 2
     return dataset, dataset.observe(torch.arange(len(dataset)))
 
 
+def looked_at(outcome: Outcome, x: Float[Tensor, "n 2"]) -> Probe:
+    """The model of the first seed at these points."""
+    return replace(probe_run(outcome.runs[0]), x=x)
+
+
 def draw_reconstructions(results: Results) -> Figure | None:
     """Figure 2, of seed 0."""
     search = sweep(results, "circles")
@@ -42,9 +48,7 @@ def draw_reconstructions(results: Results) -> Figure | None:
     x = points(search)[1][:SHOWN]
     by_beta = {}
     for beta, outcome in search.items():
-        model = outcome.runs[0].model()
-        with torch.no_grad():
-            by_beta[beta] = model.decode_mean(posterior(model, x)[0][None])[0].numpy()
+        by_beta[beta] = looked_at(outcome, x).reconstructions.numpy()
     return reconstructions(x.numpy(), by_beta)
 
 
@@ -59,10 +63,10 @@ def draw_posteriors(results: Results) -> Figure | None:
     circle = dataset.values[:DRAWN, 1].long().numpy()
     panels = []
     for beta, outcome in chosen.items():
-        mean, variance = posterior(outcome.runs[0].model(), x[:DRAWN])
-        assert variance is not None
-        deviation = variance.sqrt().numpy()
-        panels.append(Posteriors(f"beta {beta:g}", mean.numpy(), deviation, circle))
+        probe = looked_at(outcome, x[:DRAWN])
+        assert probe.variance is not None
+        deviation = probe.variance.sqrt().numpy()
+        panels.append(Posteriors(f"beta {beta:g}", probe.mean.numpy(), deviation, circle))
     return posterior_ellipses(panels)
 
 

@@ -1,6 +1,6 @@
 """What is read off VAEs for figure 2 of Allen (2024): what merges, and how posteriors overlap."""
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
@@ -8,53 +8,49 @@ from torch import Tensor
 
 from unpick.data import Dataset, split
 from unpick.data.synthetic import Circles
-from unpick.models import Model
 from unpick.models.posterior import Diagonal
-from unpick.probe.keeping import kept
-from unpick.probe.measures import posterior
-from unpick.runs import Run
+from unpick.probe import Measure, Probe
 from unpick.study.sweep import COLLAPSED
 
 # Points lie on small circles, these in groups, and the groups about one centre.
 LEVELS = ("points", "circles", "groups")
 PAIRED = 600  # test points whose posteriors are compared, two by two
 DRAWN = 300  # latents at which the decoder is compared with averages of the data
-VERSION = 1  # of the readings: one more makes the kept ones old
 
 
-def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
-    """What a run gives; kept in its folder.
+def latent_use(probe: Probe) -> dict[str, float]:
+    """`active` latents, of mean posterior variance below 0.95, and `variance 1`, ..., ascending.
 
-    `active` counts latents with a mean posterior variance below 0.95; `variance 1`, ... are these
-    means, the smallest first. On the circles also, for each level, the share of its variance that
-    reconstructions of mean codes keep, and the `overlap` of posteriors within it; and how far
-    the decoder is `off average` and `off point`, see `distances`.
-
-    Args:
-        run: A finished one.
-        load: Gives its data set; not called if the readings are there.
+    The latter are the mean posterior variances.
     """
-    return kept(run, "overlap.json", {"version": VERSION}, lambda: take(run, load()))
+    assert probe.variance is not None
+    means = probe.variance.mean(0).sort().values
+    variances = {f"variance {k}": float(each) for k, each in enumerate(means, 1)}
+    return {"active": float((means < COLLAPSED).sum())} | variances
 
 
-def take(run: Run, dataset: Dataset) -> dict[str, float]:
-    """The same, measured on the test part."""
-    model, parts = run.model(), split(dataset)
-    x = dataset.observe(parts.test)
-    mean, variance = posterior(model, x)
-    assert variance is not None
-    means = variance.mean(0).sort().values
-    values = {"active": float((means < COLLAPSED).sum())}
-    values |= {f"variance {k}": float(each) for k, each in enumerate(means, 1)}
-    if isinstance(run.config.data, Circles):
-        labels = circle_labels(dataset)
-        mine = labels[parts.test]
-        with torch.no_grad():
-            values |= shares(model.decode_mean(mean[None])[0], x, mine)
-        q = Diagonal(mean[:PAIRED], variance[:PAIRED].log())
-        values |= {f"overlap, {k}": v for k, v in overlaps(q, mine[:PAIRED]).items()}
-        values |= distances(model, dataset.observe(parts.train))
-    return values
+def merging(probe: Probe) -> dict[str, float]:
+    """On circles: what reconstructions keep, how posteriors overlap, what the decoder averages.
+
+    For each level the share of its variance that reconstructions of mean codes keep, and the
+    `overlap` of posteriors within it; how far the decoder is `off average` and `off point`, see
+    `distances`.
+    """
+    dataset = probe.dataset
+    if dataset is None or dataset.name != Circles.name:
+        return {}
+    assert probe.variance is not None
+    parts = split(dataset)
+    mine = circle_labels(dataset)[parts.test[: len(probe)]]
+    values = shares(probe.reconstructions, probe.observations, mine)
+    few = probe.first(PAIRED)
+    assert few.variance is not None
+    q = Diagonal(few.mean, few.variance.log())
+    values |= {f"overlap, {k}": v for k, v in overlaps(q, mine[:PAIRED]).items()}
+    return values | distances(replace(probe, x=dataset.observe(parts.train)))
+
+
+READINGS: tuple[Measure, ...] = (latent_use, merging)
 
 
 def circle_labels(dataset: Dataset) -> Int[Tensor, "n 2"]:
@@ -129,7 +125,7 @@ def overlaps(q: Diagonal, labels: Int[Tensor, "n 2"]) -> dict[str, float]:
     return {level: float(coefficient[pairs[level]].mean()) for level in LEVELS}
 
 
-def distances(model: Model, x: Float[Tensor, "n p"]) -> dict[str, float]:
+def distances(probe: Probe) -> dict[str, float]:
     r"""How far the decoder is from the average of the data, weighted by their posteriors.
 
     .. math:: \sum_i \frac{q(z|x_i)}{\sum_j q(z|x_j)} x_i
@@ -138,14 +134,14 @@ def distances(model: Model, x: Float[Tensor, "n p"]) -> dict[str, float]:
     in units of the data's deviation. Beside it, `off point`, the distance from the point whose
     posterior z is drawn from.
     """
-    mean, variance = posterior(model, x)
+    x, mean, variance = probe.observations, probe.mean, probe.variance
     assert variance is not None
     noise = torch.randn(DRAWN, mean.shape[1], generator=torch.Generator().manual_seed(0))
     z = mean[:DRAWN] + variance[:DRAWN].sqrt() * noise
     q = Diagonal(mean.expand(len(z), -1, -1), variance.log().expand(len(z), -1, -1))
     average = q.log_prob(z[:, None].expand_as(q.mean)).softmax(1) @ x
     with torch.no_grad():
-        decoded = model.decode_mean(z[None])[0]
+        decoded = probe.decoder(z)
     deviation = (x - x.mean(0)).square().sum(1).mean()
     return {
         name: float(((decoded - other).square().sum(1).mean() / deviation).sqrt())

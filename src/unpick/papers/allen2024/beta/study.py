@@ -25,7 +25,7 @@ from unpick.papers.allen2024.beta.figures import (
     draw_posteriors,
     draw_reconstructions,
 )
-from unpick.papers.allen2024.beta.readings import LEVELS, readings
+from unpick.papers.allen2024.beta.readings import LEVELS, READINGS
 from unpick.papers.allen2024.beta.twins import bernoulli_twins, draw_twins, gaussian_twins
 from unpick.study.study import Cell, Claim, Drawing, Scale, Study
 from unpick.training import Adam, RunConfig, preset
@@ -182,5 +182,5 @@ given mean have a given variance. See A-T3 and A-C3.1 in the ledger.""",
             draw_twins,
         ),
     ),
-    read=readings,
+    read=READINGS,
 )

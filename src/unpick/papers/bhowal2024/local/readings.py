@@ -8,16 +8,11 @@ from jaxtyping import Float
 from scipy.stats import wilcoxon
 from torch import Tensor
 
-from unpick.data import Dataset, split
 from unpick.geometry import fit_local_decoder, jacobian_residual
 from unpick.geometry.local_decoder import LocalErrors
 from unpick.geometry.released_decoder import fit_released_decoder, released_errors
-from unpick.probe.keeping import kept
-from unpick.probe.measures import decoder, posterior
-from unpick.runs import Run
+from unpick.probe import Probe
 
-FILE = "local-decoders.json"
-VERSION = 1  # one more makes the kept ones old
 OBSERVATIONS = 100  # the first of the test part, so the same for every model of a data set
 # What is compared observation by observation: the first is said to have the larger error.
 PAIRS = (
@@ -28,23 +23,11 @@ PAIRS = (
 )
 
 
-def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
-    """What a run gives, kept in its folder; see `local_errors`.
-
-    Args:
-        run: A finished one.
-        load: Gives its data set; not called if the readings are there.
-    """
-    stamp = {"version": VERSION, "observations": OBSERVATIONS}
-    return kept(run, FILE, stamp, lambda: take(run, load()))
-
-
-def take(run: Run, dataset: Dataset) -> dict[str, float]:
-    """The same, measured."""
-    model, x = run.model(), dataset.observe(split(dataset).test[:OBSERVATIONS])
-    mean, variance = posterior(model, x)
-    assert variance is not None  # no objective of the study has points for posteriors
-    return local_errors(decoder(model), mean, variance.sqrt())
+def local_decoders(probe: Probe) -> dict[str, float]:
+    """What `local_errors` gives at the first test observations."""
+    near = probe.first(OBSERVATIONS)
+    assert near.variance is not None  # no objective of the study has points for posteriors
+    return local_errors(near.decoder, near.mean, near.variance.sqrt())
 
 
 def local_errors(

@@ -7,8 +7,8 @@ from functools import partial
 import torch
 from matplotlib.figure import Figure
 
-from unpick.data import Dataset, split
-from unpick.geometry import decoder_jacobians, fit_local_decoder
+from unpick.data import Dataset
+from unpick.geometry import fit_local_decoder
 from unpick.papers.bhowal2024 import settings as bhowal
 from unpick.papers.bhowal2024.local.claims import (
     by_fitting,
@@ -21,10 +21,10 @@ from unpick.papers.bhowal2024.local.claims import (
     vae_least,
 )
 from unpick.papers.bhowal2024.local.figures import Change, Sizes, changes, sizes
-from unpick.papers.bhowal2024.local.readings import OBSERVATIONS, readings
+from unpick.papers.bhowal2024.local.readings import OBSERVATIONS, local_decoders
 from unpick.plots.comparison import Entry
 from unpick.plots.restart_scores import grouped_scores
-from unpick.probe.measures import decoder, posterior
+from unpick.probe import probe_run
 from unpick.runs import Run
 from unpick.study.study import Cell, Claim, Drawing, Results, Scale, Study, trained
 
@@ -86,10 +86,8 @@ def draw_changes(row: str, results: Results) -> Figure | None:
 @torch.no_grad()
 def change(run: Run, dataset: Dataset) -> Change:
     """What the noise does to one observation, and what each local decoder says of it."""
-    model = run.model()
-    decode = decoder(model)
-    index = split(dataset).test[PICTURED : PICTURED + 1]
-    mean, variance = posterior(model, dataset.observe(index))
+    probe = probe_run(run, dataset, PICTURED + 1).at(torch.tensor([PICTURED]))
+    decode, mean, variance = probe.decoder, probe.mean, probe.variance
     assert variance is not None
     white = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0))
     noise = white * variance.sqrt()
@@ -99,7 +97,7 @@ def change(run: Run, dataset: Dataset) -> Change:
     )
     before, after = decode(mean)[0], decode(mean + noise)[0]
     maps = {
-        "Jacobian": decoder_jacobians(decode, mean)[0] @ noise[0],
+        "Jacobian": probe.jacobians[0] @ noise[0],
         "line": line,
         "tanh": curved.tanh(),
     }
@@ -248,5 +246,5 @@ trained to the end, and their order has no verdict.""",
             for row in bhowal.ROWS
         ),
     ),
-    read=readings,
+    read=(local_decoders,),
 )

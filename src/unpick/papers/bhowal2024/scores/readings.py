@@ -5,17 +5,16 @@ the parts of every observation, and a score needs a run of each model.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unpick.data import Dataset, split
 from unpick.geometry import (
-    decoder_jacobians,
     distance_to_orthogonality,
     fit_local_decoder,
     normalised_od_score,
@@ -27,13 +26,11 @@ from unpick.geometry.released_decoder import fit_released_decoder
 from unpick.metrics import mig_sup, mutual_information_gap
 from unpick.papers.bhowal2024.scores.term import scores_by_term
 from unpick.papers.bhowal2024.settings import NAMES
-from unpick.probe.keeping import kept
-from unpick.probe.measures import SAMPLES, decoder, posterior
+from unpick.probe import Measure, Probe, measure_run
+from unpick.probe.measures import codes_and_factors
 from unpick.runs import Run
 from unpick.study.study import Outcome, Results
 
-FILE = "bhowal_scores.json"
-VERSION = 2  # one more makes the kept ones old
 OBSERVATIONS = 100  # at which the decoder is looked at, the same for every model
 FEWER = 20  # for the fits with the released code's term
 DIGITS = 6  # that matter, of the parts that are kept
@@ -47,51 +44,35 @@ SCORES = {
 }
 
 
-def readings(run: Run, load: Callable[[], Dataset]) -> dict[str, float]:
-    """What a run gives by itself; kept in its folder, beside the parts of its OD-Scores.
+def factor_scores(probe: Probe) -> dict[str, float]:
+    """`MIG` and `MIG-sup` of means in 20 bins, and `active` latents, on test observations."""
+    codes, factors = codes_and_factors(probe)
+    return {
+        "MIG": mutual_information_gap(codes, factors).score,
+        "MIG-sup": mig_sup(codes, factors).score,
+        "active": float(active_latents(probe).sum()),
+    }
 
-    `MIG` and `MIG-sup` of means in 20 bins, on test observations; `active` latents; `residual` of
-    the local decoder; `term, MODEL`, the run's OD-Score if the released code took it for that
-    model (see `bhowal_scores_term`). Of runs with two active latents or more: `DtO, active` of
-    the Jacobian, its `DtO / chance`, and `passive share`: what of the distance of the local
-    decoder's V to the axes is gone once passive latents are left out.
 
-    Args:
-        run: A finished one.
-        load: Gives its data set; not called if the readings are there.
+def local_fit(probe: Probe) -> dict[str, Any]:
+    """`residual` of the local decoder, and `parts` of the OD-Score for each way of scoring.
+
+    Parts are None where there is none. Of runs with two active latents or more also
+    `DtO, active` of the Jacobian, its `DtO / chance`, and `passive share`: what of the distance
+    of the local decoder's V to the axes is gone once passive latents are left out.
     """
-    return _kept(run, load)["values"]
-
-
-def _kept(run: Run, load: Callable[[], Dataset]) -> dict[str, Any]:
-    return kept(run, FILE, {"version": VERSION}, lambda: take(run, load()))
-
-
-def take(run: Run, dataset: Dataset) -> dict[str, Any]:
-    """The same, measured: `values`, and `parts` by way of scoring, None where there is none."""
-    model, test = run.model(), split(dataset).test[:SAMPLES]
-    mean, variance = posterior(model, dataset.observe(test))
-    assert variance is not None  # all three methods have posteriors
-    codes, factors = mean.double().numpy(), dataset.factor_values(test).double().numpy()
-    active, some = polarized_regime(mean, variance).active, slice(OBSERVATIONS)
-    decode, around = decoder(model), (mean[some], variance[some].sqrt())
-    fit, jacobians = fit_local_decoder(decode, *around), decoder_jacobians(decode, mean[some])
+    active, near = active_latents(probe), probe.first(OBSERVATIONS)
+    around = near.mean, deviation(near)
+    fit, jacobians = fit_local_decoder(near.decoder, *around), near.jacobians
     parts: dict[str, Tensor | None] = {
         "matched": od_score(fit.matrices).parts,
         "paper": od_score(fit.matrices, variant="paper").parts,
         "released": _released(fit.matrices),
-        "released fit": _released(fit_released_decoder(decode, *around).matrices),
+        "released fit": _released(fit_released_decoder(near.decoder, *around).matrices),
         "jacobian": od_score(jacobians).parts,
         "active": None,
     }
-    values = {
-        "MIG": mutual_information_gap(codes, factors).score,
-        "MIG-sup": mig_sup(codes, factors).score,
-        "active": float(active.sum()),
-        "residual": fit.residual,
-    }
-    by_term = scores_by_term(decode, around[0][:FEWER], around[1][:FEWER])
-    values |= {f"term, {name}": score for name, score in by_term.items()}
+    values: dict[str, Any] = {"residual": fit.residual}
     if active.sum() > 1:
         dto = distance_to_orthogonality(jacobians, active=active)
         values |= {"DtO, active": dto.mean, "DtO / chance": dto.relative}
@@ -102,7 +83,32 @@ def take(run: Run, dataset: Dataset) -> dict[str, Any]:
         name: None if each is None else [[float(f"{v:.{DIGITS}g}") for v in row] for row in each]
         for name, each in parts.items()
     }
-    return {"values": values, "parts": rounded}
+    return values | {"parts": rounded}
+
+
+def term_scores(probe: Probe) -> dict[str, float]:
+    """`term, MODEL`: the OD-Score if the released code took the run for that model.
+
+    See `term.scores_by_term`.
+    """
+    near = probe.first(FEWER)
+    scores = scores_by_term(near.decoder, near.mean, deviation(near))
+    return {f"term, {name}": score for name, score in scores.items()}
+
+
+READINGS: tuple[Measure, ...] = (factor_scores, local_fit, term_scores)
+
+
+def active_latents(probe: Probe) -> Bool[Tensor, "d"]:
+    """Those of the polarized regime."""
+    assert probe.variance is not None  # all three methods have posteriors
+    return polarized_regime(probe.mean, probe.variance).active
+
+
+def deviation(probe: Probe) -> Float[Tensor, "n d"]:
+    """Of the posteriors."""
+    assert probe.variance is not None
+    return probe.variance.sqrt()
 
 
 def _released(matrices: Tensor) -> Tensor | None:
@@ -138,7 +144,7 @@ def compared(models: Sequence[Outcome]) -> dict[Run, dict[str, float]]:
     found: dict[Run, dict[str, float]] = {}
     for seed in set.intersection(*({*runs} for runs in by_seed)):
         runs = [each[seed] for each in by_seed]
-        parts = [_kept(run, run.config.data.load)["parts"] for run in runs]
+        parts = [measure_run(run, (local_fit,))["parts"] for run in runs]
         for measure, way in SCORES.items():
             if any(each[way] is None for each in parts):
                 continue

@@ -19,7 +19,7 @@ from unpick.papers.bhowal2024.scores.claims import (
     without_term,
 )
 from unpick.papers.bhowal2024.scores.figures import Cloud, score_relation
-from unpick.papers.bhowal2024.scores.readings import OBSERVATIONS, readings, together
+from unpick.papers.bhowal2024.scores.readings import OBSERVATIONS, READINGS, together
 from unpick.papers.bhowal2024.settings import cells
 from unpick.study.comparing import drawing
 from unpick.study.study import Claim, Drawing, Outcome, Results, Study, trained
@@ -182,6 +182,6 @@ stays at 6 where images are smaller, and weighs four times as much at 32 pixels 
             draw_active,
         ),
     ),
-    read=readings,
+    read=READINGS,
     together=together,
 )

@@ -9,10 +9,9 @@ from jaxtyping import Bool, Float
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from unpick.data import split
 from unpick.geometry import likelihood_hessian, polarized_regime
 from unpick.metrics import disentanglement_score
-from unpick.probe.measures import decoder, posterior
+from unpick.probe import probe_run
 from unpick.runs import Run
 
 STEPS = (-2.5, -1.25, 0.0, 1.25, 2.5)  # in deviations of the prior, or of a principal component
@@ -63,21 +62,20 @@ class Found:
 @cache
 def find(run: Run) -> Found:
     """The axes of a run's model, and those of PCA."""
-    dataset, model = run.config.data.load(), run.model()
-    some = split(dataset).test[:SEEN]  # in random order
-    x = dataset.observe(some)
-    mean, variance = posterior(model, x)
+    probe = probe_run(run, samples=SEEN)  # in random order
+    dataset, x, mean, variance = probe.dataset, probe.observations, probe.mean, probe.variance
+    assert dataset is not None
     assert variance is not None
     deviation, order = variance.sqrt().mean(0).sort()
     start, ways = mean[:FACES].mean(0), torch.eye(len(order))[order[:AXES]]
-    decode = decoder(model)
     with torch.no_grad():
-        images = decode((start + traversal(ways)).flatten(0, 1))
+        images = probe.decoder((start + traversal(ways)).flatten(0, 1))
+    assert probe.logits is not None
     hessians = likelihood_hessian(
-        lambda z: model.decode(z[None])[0],
+        probe.logits,
         x[:HESSIANS],
         mean[:HESSIANS],
-        likelihood=model.config.likelihood,
+        likelihood=probe.likelihood,
         form="gauss-newton",
     )
     effect = -hessians.diagonal(dim1=1, dim2=2).mean(0)
@@ -87,8 +85,7 @@ def find(run: Run) -> Found:
     scaled = torch.from_numpy(pca.components_ * np.sqrt(pca.explained_variance_)[:, None]).float()
     straight = torch.from_numpy(pca.mean_).float() + traversal(scaled)
 
-    factors = dataset.factor_values(some).numpy() if dataset.factors else None
-    kinds = [factor.categorical for factor in dataset.factors]
+    factors, kinds = probe.factors, probe.categorical
 
     def faces(images: Tensor, codes: np.ndarray) -> Faces:
         images = images.clamp(0, 1).reshape(AXES, len(STEPS), *dataset.shape)
@@ -100,7 +97,7 @@ def find(run: Run) -> Found:
     return Found(
         faces(images, mean[:, order[:AXES]].numpy()),
         faces(straight, pca.transform(flat)),
-        tuple(factor.name for factor in dataset.factors),
+        tuple(probe.factor_names),
         deviation.double().numpy(),
         effect[order].numpy(),
         polarized_regime(mean, variance).active[order].numpy(),

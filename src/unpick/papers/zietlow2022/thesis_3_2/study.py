@@ -80,7 +80,7 @@ def _nine_tenths(results: Results, shares: Mapping[str, float]) -> Verdict:
     if not shares:
         return Verdict(None, "")
     worst = min(shares, key=lambda name: shares[name])
-    holds = results.every({name: share >= 90 for name, share in shares.items()})
+    holds = results.all_hold({name: share >= 90 for name, share in shares.items()})
     return Verdict(holds, f"least: {worst}, {shares[worst]:.1f} %")
 
 
@@ -96,7 +96,7 @@ def larger_takes_longer(results: Results) -> Verdict:
             few, many = (o.mean("settled") for o in columns.values())
             holds[row] = many <= few
             said.append(f"{row}: {few:.1f} % and {many:.1f} %")
-    return Verdict(results.every(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(said))
 
 
 def _settled(results: Results) -> tuple[Outcome, ...]:

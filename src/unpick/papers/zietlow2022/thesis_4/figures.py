@@ -29,6 +29,7 @@ from unpick.papers.zietlow2022.thesis_4.spectra import (
 from unpick.plots.comparison import Entry
 from unpick.plots.restart_scores import Search, factor_bars, grouped_scores, histograms, violins
 from unpick.plots.twins import twin_sheet
+from unpick.probe import probe_run
 from unpick.study.study import Outcome, Results
 
 SHOWN = 8  # images of a sheet
@@ -137,7 +138,7 @@ def traversals(data: Data, results: Results) -> Figure | None:
 
     def drawn(kind: str, k: int) -> tuple[str, Plane]:
         run = outcome.runs[k]
-        drawing = plane(run.model(), dataset, factors[kind])
+        drawing = plane(probe_run(run, dataset), factors[kind])
         score = outcome.values["MIG"][k]
         return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.told}", drawing
 

@@ -8,11 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unpick.data import Dataset, split
 from unpick.metrics import mutual_information_gap
-from unpick.models import Model
 from unpick.papers.zietlow2022.thesis_4.settings import Data
-from unpick.probe.measures import SAMPLES, decoder, posterior
+from unpick.probe import Probe
+from unpick.probe.measures import codes_and_factors
 from unpick.study.study import Scale
 
 KINDS = ("most disentangled", "most entangled")
@@ -49,17 +48,14 @@ def factors_of(data: Data, scale: Scale) -> Mapping[str, tuple[str, str]]:
     return dict(zip(KINDS, (("wall hue", "floor hue"), ("wall hue", "wall hue")), strict=True))
 
 
-def plane(model: Model, dataset: Dataset, factors: tuple[str, str]) -> Plane:
+def plane(probe: Probe, factors: tuple[str, str]) -> Plane:
     """Decode a grid over the two latents that `pair` finds; the others stay at their mean.
 
     A latent that falls where its factor rises is flipped, as in Zietlow (2022), figure 4.10.
     """
-    test = split(dataset).test[:SAMPLES]
-    mean, _ = posterior(model, dataset.observe(test))
-    names = [factor.name for factor in dataset.factors]
-    columns = [names.index(name) for name in factors]
-    values = dataset.factor_values(test)
-    gap = mutual_information_gap(mean.double().numpy(), values.double().numpy())
+    mean, columns = probe.mean, [probe.factor_names.index(name) for name in factors]
+    values = torch.as_tensor(probe.factors)
+    gap = mutual_information_gap(*codes_and_factors(probe))
     first, second = pair((gap.matrix / gap.entropies)[:, columns])
     ends = torch.linspace(-REACH, REACH, SIDE)
     grid = torch.meshgrid(ends.flip(0), ends, indexing="ij")  # from above, from the left
@@ -68,7 +64,7 @@ def plane(model: Model, dataset: Dataset, factors: tuple[str, str]) -> Plane:
         together = torch.corrcoef(torch.stack([mean[:, latent], values[:, column]]))[0, 1]
         z[:, latent] = steps.flatten() * (-1 if together < 0 else 1)
     with torch.no_grad():
-        images = decoder(model)(z)
+        images = probe.decoder(z)
     return Plane(images.unflatten(0, (SIDE, SIDE)), (first, second))
 
 

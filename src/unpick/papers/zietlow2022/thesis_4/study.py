@@ -6,7 +6,7 @@ from itertools import product
 from unpick.papers.zietlow2022.thesis_4 import claims as claims
 from unpick.papers.zietlow2022.thesis_4 import figures as drawings
 from unpick.papers.zietlow2022.thesis_4.cells import MEASURES, cells, twins
-from unpick.papers.zietlow2022.thesis_4.readings import readings
+from unpick.papers.zietlow2022.thesis_4.readings import READINGS
 from unpick.papers.zietlow2022.thesis_4.settings import FACTORS, NAMES, OTHERS
 from unpick.study.study import Claim, Drawing, Study, trained
 
@@ -175,6 +175,6 @@ where the pooled deviation is 0.04, and SlowVAE keeps its FactorVAE score of 0.7
             drawings.pixels,
         ),
     ),
-    read=readings,
+    read=READINGS,
     twins=twins,
 )

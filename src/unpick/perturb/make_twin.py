@@ -13,12 +13,12 @@ from torch import Tensor
 from unpick.data import Perturbed
 from unpick.data.dataset import Store
 from unpick.data.twins import load_pixels, reflect, save_twin
-from unpick.perturb.choosing import check_score, choose, judge
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.contest import Contest, Losses, ticks
 from unpick.perturb.pictures import draw
-from unpick.runs import disk, load_together, make
-from unpick.runs.executor import CHECKPOINT_SECONDS, locked, threads, trains_together
+from unpick.perturb.select_restarts import check_score, judge, select_restarts
+from unpick.runs import Runner, disk, load_together, make
+from unpick.runs.executor import locked, threads, trains_together
 from unpick.training.config import to_json, without_paths
 from unpick.training.progress import Bars, ProgressUpdate
 
@@ -26,26 +26,15 @@ REFIT = 1000  # batches for decoders that are judged
 COMPARED = 2000  # observations whose changes are
 
 
-def perturb(
-    config: PerturbConfig,
-    root: Path,
-    *,
-    path: str = "",
-    jobs: int | None = None,
-    progress: bool = True,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-) -> Perturbed:
+def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturbed:
     """The perturbed twin of a data set (Zietlow 2022, chapter 4), made if it is not there yet.
 
     Safe to kill at any moment and to call from several processes, as `unpick.runs.make` is.
 
     Args:
         config: How it is made.
-        root: The folder of run folders; restarts that are there are read.
+        runner: How the restarts are made; those in its folder are read.
         path: The twin's folder; by default its own in the folder of rendered data.
-        jobs: Worker processes for the restarts; as many as cores by default.
-        progress: Whether to show bars.
-        checkpoint_seconds: Time between checkpoints.
     """
     twin = config.data(str(Path(path).expanduser().resolve()) if path else "")
     if (twin.folder / twin.file).exists():
@@ -55,25 +44,19 @@ def perturb(
         raise ValueError(f"latents must be at least 2 to be entangled, got {latents}")
     dataset = load_pixels(config.original)
     check_score(dataset, config.choose)
-    runs = make(
-        config.candidates(),
-        root,
-        jobs=jobs,
-        progress=progress,
-        checkpoint_seconds=checkpoint_seconds,
-    )
+    runs = make(config.candidates(), runner)
     runs = [run for run in runs if run.results["stopped"] is None]
     candidates = judge(runs, dataset, config.choose)
-    choice = choose(candidates, config.ensemble)
+    choice = select_restarts(candidates, config.ensemble)
     model = load_together([runs[k] for k in choice.entangled + choice.disentangled])
     contest = Contest(config, dataset, model)
-    under_way = root / f"{twin.name}-change-{twin.recipe}"
-    with Bars(progress) as bars, locked([under_way], bars.update):
+    under_way = runner.root / f"{twin.name}-change-{twin.recipe}"
+    with Bars(runner.progress) as bars, locked([under_way], bars.update):
         if (twin.folder / twin.file).exists():  # made by another process meanwhile
             return twin
         small = trains_together(config.base, dataset.shape)
         with threads(1 if small else torch.get_num_threads()):
-            train(contest, under_way, checkpoint_seconds, bars.update)
+            train(contest, under_way, runner.checkpoint_seconds, bars.update)
             table, level = contest.tabulate()
             before = refitted(contest, bars.update, changed=False)
             after = refitted(contest, bars.update, changed=True)

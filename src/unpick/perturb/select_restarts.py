@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
-from unpick.data import Dataset, split
+from unpick.data import Dataset
 from unpick.geometry import polarized_regime
-from unpick.metrics import mutual_information_gap, udr
+from unpick.metrics import udr
 from unpick.perturb.config import Score
+from unpick.probe import probe_run
+from unpick.probe.measures import mig
 from unpick.runs import Run
 
 SAMPLES = 10_000  # observations of the test part, at most
@@ -50,32 +50,27 @@ def check_score(dataset: Dataset, by: Score) -> None:
 def judge(runs: Sequence[Run], dataset: Dataset, by: Score) -> list[Candidate]:
     """Score restarts on test observations of the data they were trained on."""
     check_score(dataset, by)
-    test = split(dataset).test[: SAMPLES if dataset.is_grid else UDR_SAMPLES]
-    x = dataset.observe(test)
-    codes, kl, pruned = [], [], []
+    samples = SAMPLES if dataset.is_grid else UDR_SAMPLES
+    codes, kl, pruned, scores = [], [], [], []
     for run in runs:
-        model = run.model()
-        with torch.no_grad():
-            parts = [model.encode(part[None]) for part in x.split(1000)]
-        mean = torch.cat([q.mean[0] for q in parts])
-        variance = torch.cat([q.variance[0] for q in parts if q.variance is not None])
+        probe = probe_run(run, dataset, samples)
+        assert probe.variance is not None  # the restarts are beta-VAEs
         factors = len(dataset.factors) if dataset.is_grid else 0
-        regime = polarized_regime(mean, variance, factors=factors)
-        codes.append(mean.double().numpy())
+        regime = polarized_regime(probe.mean, probe.variance, factors=factors)
+        codes.append(probe.mean.double().numpy())
         kl.append(regime.kl.numpy())
         pruned.append(bool(regime.over_pruned))
+        if by == "mig":
+            scores.append(mig(probe)["MIG"])
     if by == "udr":
         scores = udr([z[:UDR_SAMPLES] for z in codes], kl).per_model.tolist()
-    else:
-        values = dataset.factor_values(test).double().numpy()
-        scores = [mutual_information_gap(z, values).score for z in codes]
     return [
         Candidate(run.config.seed, score, each)
         for run, score, each in zip(runs, scores, pruned, strict=True)
     ]
 
 
-def choose(candidates: Sequence[Candidate], each: int) -> Choice:
+def select_restarts(candidates: Sequence[Candidate], each: int) -> Choice:
     """The highest and the lowest scores, `each` of them.
 
     Over-pruned restarts are dropped, as in Zietlow (2022), section 4.3.4, unless they are the

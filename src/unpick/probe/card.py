@@ -1,0 +1,170 @@
+"""Every measure of a finished run on one card, as `unpick measure` prints it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor
+
+from unpick.data import Dataset
+from unpick.geometry import haar_distance, polarized_regime
+from unpick.metrics import UDR, Interval, MetricValue, Scorecard, metric_names, scorecard, udr
+from unpick.probe.cache import measure_run, probe_run
+from unpick.probe.measures import active_alignment, alignment, orthogonality, polarization
+from unpick.probe.probe import Probe
+from unpick.runs import Run
+
+
+@dataclass(frozen=True)
+class CardOptions:
+    """How to measure.
+
+    Attributes:
+        samples: Observations of the test part, at most.
+        learner: Of DCI: the library's own, which takes minutes, or the fast proxy.
+        draws: Resamples for intervals; 0 leaves them out.
+    """
+
+    samples: int = 15_000
+    learner: Literal["gradient-boosting", "fast"] = "fast"
+    draws: int = 100
+
+    def __post_init__(self) -> None:
+        if self.samples < 30:
+            raise ValueError(f"samples must be at least 30, got {self.samples}")
+        if self.draws < 0 or self.draws == 1:
+            raise ValueError(f"draws must be 0, or 2 or more, got {self.draws}")
+
+
+@dataclass(frozen=True)
+class MetricRows:
+    """A measure: one metric of codes and factors, with its interval and parts.
+
+    Attributes:
+        name: The metric's, as `unpick.metrics.metric_names` lists it.
+        learner: Of DCI.
+        draws: Resamples for the interval.
+    """
+
+    name: str
+    learner: Literal["gradient-boosting", "fast"]
+    draws: int
+
+    def __call__(self, probe: Probe) -> dict[str, Any]:
+        """The metric's numbers by name, and a note on the factors."""
+        assert probe.factors is not None
+        log_variances = None
+        if probe.variance is not None and probe.codes.factor is None:
+            log_variances = probe.variance.log().double().numpy()
+        card = scorecard(
+            probe.mean.double().numpy(),
+            probe.factors.astype(float),
+            categorical=probe.categorical,
+            log_variances=log_variances,
+            learner=self.learner,
+            draws=self.draws,
+            only=self.name,
+        )
+        return {"note": card.note, self.name: scores_to_json(card.scores)}
+
+
+def measure_card(
+    run: Run,
+    dataset: Dataset,
+    options: CardOptions,
+    on_progress: Callable[[str], object] = lambda name: None,
+) -> Scorecard:
+    """All measures of a run, cached one by one in its folder.
+
+    Geometry of the decoder if there is one, then every metric if the data set has factors.
+    """
+
+    def measured(*measures: Any) -> dict[str, Any]:  # noqa: ANN401
+        return measure_run(run, measures, lambda: dataset, options.samples, on_progress)
+
+    latents = run.config.model.latents
+    values = measured(alignment, orthogonality, polarization, active_alignment)
+    notes = {
+        "DtO": f"chance {values.get('chance', math.nan):.2f}; 0 is aligned",
+        "column cosine": "0 is orthogonal",
+        "IMA contrast": "nats; 0 is orthogonal",
+        "active": f"of {latents}",
+    }
+    if 1 < values.get("active", 0) < latents:
+        chance = haar_distance(int(values["active"]))
+        notes["DtO, active"] = f"chance {chance:.2f}; active latents only"
+    notes["Delta_KL"] = "below 0.03 in the polarized regime"
+    names = {"active": "active latents"}
+    rows = [
+        MetricValue(names.get(name, name), values[name], None, None, note, None)
+        for name, note in notes.items()
+        if name in values
+    ]
+    if not dataset.factors or latents < 2:
+        return Scorecard(tuple(rows))
+    note, sampled = "", run.config.model.posterior == "diagonal"
+    for name in metric_names(sampled=sampled):
+        found = measured(MetricRows(name, options.learner, options.draws))
+        rows += scores_from_json(found[name])
+        note = found["note"]
+    return Scorecard(tuple(rows), note)
+
+
+def agreement(runs: Sequence[Run], dataset: Dataset, samples: int = 1000) -> UDR | None:
+    """UDR of runs on one data set; None without posteriors."""
+    codes, kl = [], []
+    for run in runs:
+        probe = probe_run(run, dataset, samples)
+        if probe.variance is None:
+            return None
+        codes.append(probe.mean.double().numpy())
+        kl.append(polarized_regime(probe.mean, probe.variance).kl.numpy())
+    return udr(codes, kl)
+
+
+def scores_to_json(scores: Sequence[MetricValue]) -> list[dict[str, Any]]:
+    """Scores as JSON takes them: null for what is not finite, matrices as lists."""
+    return [
+        {
+            "name": score.name,
+            "value": score.value if math.isfinite(score.value) else None,
+            "interval": None if score.interval is None else asdict(score.interval),
+            "per_factor": _plain(score.per_factor),
+            "note": score.note,
+            "matrix": _plain(getattr(score.result, "matrix", None)),
+        }
+        for score in scores
+    ]
+
+
+def scores_from_json(rows: list[dict[str, Any]]) -> list[MetricValue]:
+    """Cached scores; of the metric's own result only the matrix is left."""
+    return [
+        MetricValue(
+            row["name"],
+            math.nan if row["value"] is None else row["value"],
+            None if row["interval"] is None else Interval(**row["interval"]),
+            None if row["per_factor"] is None else np.array(row["per_factor"], dtype=float),
+            row["note"],
+            None if row["matrix"] is None else Matrix(np.array(row["matrix"], dtype=float)),
+        )
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """What is cached of a metric's result: a row a latent, a column a factor."""
+
+    matrix: np.ndarray
+
+
+def _plain(array: np.ndarray | Tensor | None) -> Any:  # noqa: ANN401
+    if array is None:
+        return None
+    values = np.asarray(array, dtype=float)
+    if values.ndim > 1:
+        return [_plain(row) for row in values]
+    return [float(value) if math.isfinite(value) else None for value in values]
