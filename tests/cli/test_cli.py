@@ -15,7 +15,7 @@ from unpick.models import MLP, ModelConfig
 from unpick.objectives import PCL, BetaTCVAE, BetaVAE
 from unpick.papers import STUDIES
 from unpick.probe import measures, scoring
-from unpick.runs import make, read
+from unpick.runs import Runner, make, read
 from unpick.training import Adam, RunConfig, preset
 
 
@@ -282,7 +282,7 @@ def trained(tmp_path_factory):
     """Two seeds of a small beta-VAE."""
     root = tmp_path_factory.mktemp("trained")
     config = replace(preset("synth-lin"), objective=BetaVAE(0.05), optimiser=Adam(1e-2), steps=300)
-    return make([replace(config, seed=s) for s in range(2)], root, jobs=1, progress=False)
+    return make([replace(config, seed=s) for s in range(2)], Runner(root, jobs=1, progress=False))
 
 
 @pytest.mark.slow
@@ -334,7 +334,7 @@ def test_a_run_without_a_decoder_is_scored_and_not_diagnosed(capsys, tmp_path, m
     monkeypatch.setenv("COLUMNS", "160")
     model = ModelConfig(2, "delta", network=MLP((4,), "tanh", (4,), "tanh"))
     config = RunConfig(Shapes3D(8), model, PCL(), steps=2, batch=16)
-    (trained,) = make([config], tmp_path, jobs=1, progress=False)
+    (trained,) = make([config], Runner(tmp_path, jobs=1, progress=False))
     code, out, _ = run(capsys, "measure", str(trained.path), "--samples", "500", "--draws", "0")
     assert code == 0
     assert "MIG" in out

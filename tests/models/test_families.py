@@ -12,7 +12,7 @@ from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Model, ModelConfig, build
 from unpick.models.posterior import FAMILIES, Family, Posterior, family_of
 from unpick.objectives import OBJECTIVES, FactorVAE, WeakGAN, total
-from unpick.runs import make, read
+from unpick.runs import Runner, make, read
 from unpick.training import RunConfig, Training, explicit
 
 SMALL = {FactorVAE: {"critic_width": 8, "critic_layers": 2}, WeakGAN: {"critic_width": 1}}
@@ -107,7 +107,7 @@ def test_members_run_folders_and_commands(family, tmp_path, capsys, monkeypatch)
     objective = next(objective for name, objective in LISTED if name == family)
     one = config(family, objective)
     data = one.data.load()
-    runs = make([one, replace(one, seed=1)], tmp_path / "runs", jobs=1, progress=False)
+    runs = make([one, replace(one, seed=1)], Runner(tmp_path / "runs", jobs=1, progress=False))
     assert f"{objective.name}{family_of(family).suffix}-seed0" in runs[0].path.name
     x = data.observe(torch.arange(5))[None]
     training = Training([one, replace(one, seed=1)], data)

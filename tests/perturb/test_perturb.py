@@ -21,7 +21,7 @@ from unpick.objectives import AE, BetaVAE
 from unpick.perturb import PerturbConfig, perturb
 from unpick.perturb.contest import Contest, ticks
 from unpick.perturb.network import Change, features
-from unpick.runs import Run, make
+from unpick.runs import Run, Runner, make
 from unpick.training import Adam, RunConfig
 
 MODEL = ModelConfig(2, "diagonal", "gaussian", MLP((16,), "tanh", (16,), "tanh"))
@@ -327,7 +327,7 @@ def test_a_recipe_names_its_twin():
 def test_a_twin_is_made_once_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "data"))
     runs, killed = tmp_path / "runs", []
-    whole = perturb(CONFIG, runs, progress=False, jobs=1)
+    whole = perturb(CONFIG, Runner(runs, progress=False, jobs=1))
     assert whole.folder == tmp_path / "data" / "twins" / f"shapes3d-{CONFIG.identity()}"
 
     def kill(self, until, advance=Contest.advance):
@@ -358,7 +358,9 @@ def test_a_twin_is_made_once_and_goes_on_where_it_was_killed(tmp_path, monkeypat
     with pytest.raises(ValueError, match="holds a twin made in another way"):
         perturb(replace(CONFIG, seed=5), runs, **again)
     on_twin = replace(BASE, data=second, steps=2)
-    assert make([on_twin], runs, progress=False)[0].path.name.startswith("shapes3d-perturbed")
+    assert make([on_twin], Runner(runs, progress=False))[0].path.name.startswith(
+        "shapes3d-perturbed"
+    )
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
 from unpick.perturb.stress import TWINS, Stress, base_of, stress, stress_model, untrained
+from unpick.runs import Runner
 from unpick.training import RunConfig
 from unpick.training.config import to_json, without_paths
 
@@ -212,12 +213,15 @@ def test_what_can_be_known_is_known_before_training(folder, tmp_path, monkeypatc
     monkeypatch.setattr("unpick.perturb.stress.make", None)
     twin = read_twin(folder)
     with pytest.raises(ValueError, match="latents must be at least 2 to be scored, got 1"):
-        stress(replace(BASE, model=replace(MODEL, latents=1)), twin, tmp_path)
+        stress(replace(BASE, model=replace(MODEL, latents=1)), twin, Runner(tmp_path))
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
-        stress(BASE, twin, tmp_path, seeds=0)
+        stress(BASE, twin, Runner(tmp_path), seeds=0)
     blind = replace(ORIGINAL.load(), factors=())
     monkeypatch.setattr(Shapes3D, "load", lambda _: blind)
-    for start in (lambda: stress(BASE, twin, tmp_path), lambda: stress_model(two_hues, twin)):
+    for start in (
+        lambda: stress(BASE, twin, Runner(tmp_path)),
+        lambda: stress_model(two_hues, twin),
+    ):
         with pytest.raises(ValueError, match="at least 2 factors, and shapes3d has 0"):
             start()
 

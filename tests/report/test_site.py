@@ -25,7 +25,7 @@ from unpick.report import ledger_page
 from unpick.report.markdown import write_markdown
 from unpick.report.site import write_site
 from unpick.report.study import claim_notes, command, distinct, show_results, study_table
-from unpick.runs import Run, folder, make
+from unpick.runs import Run, Runner, folder, make
 from unpick.study import Cell, Claim, Drawing, Outcome, Printed, Results, Study, Verdict
 from unpick.training import preset
 
@@ -388,7 +388,7 @@ def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     assert "no finished runs" in error
     assert "unpick study" in error
     assert not Path("report").exists()
-    make(small.cells("quick")[0].configs(2), Path("runs"), jobs=1, progress=False)
+    make(small.cells("quick")[0].configs(2), Runner(Path("runs"), jobs=1, progress=False))
     report(["--markdown", "docs"])
     assert "report/index.html" in capsys.readouterr().out
     assert Path("report/toy-quick.html").exists()
@@ -396,7 +396,7 @@ def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     document = json.loads(Path("docs/toy.json").read_text())
     assert [run["seed"] for run in document["cells"][0]["runs"]] == [0, 1]
     assert document["cells"][0]["departs"] == "steps 0 instead of 2"
-    make(small.cells("quick")[0].configs(1), Path("fewer"), jobs=1, progress=False)
+    make(small.cells("quick")[0].configs(1), Runner(Path("fewer"), jobs=1, progress=False))
     page = Path("docs/toy.md").read_bytes()
     report(["--runs", "fewer", "--markdown", "docs"])
     assert "kept, made of more runs than are in fewer: toy.md" in capsys.readouterr().out

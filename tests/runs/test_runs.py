@@ -15,7 +15,7 @@ import torch
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.objectives import AE, BetaVAE
-from unpick.runs import DamagedRun, folder, load_together, make, read
+from unpick.runs import DamagedRun, Runner, folder, load_together, make, read
 from unpick.runs.disk import append_log, checkpoints, create, save_checkpoint, sweep
 from unpick.runs.executor import _common_step, plan, train_group
 from unpick.training import Adam, RunConfig, Training, train
@@ -32,7 +32,7 @@ POINT = replace(SMALL.model, posterior="delta")
 
 
 def quiet(configs, root, **options):
-    return make(configs, root, jobs=1, progress=False, **options)
+    return make(configs, Runner(root, jobs=1, progress=False, **options))
 
 
 def test_a_run_is_what_training_in_memory_gives(tmp_path):
@@ -127,7 +127,7 @@ def test_damage_found_by_a_worker_is_told_like_any_other(tmp_path):
     (file,) = checkpoints(folder(SEEDS[2], tmp_path)).values()
     file.write_bytes(b"")
     with pytest.raises(DamagedRun, match=r"seed2.*does not match its checksum"):
-        make(SEEDS, tmp_path, jobs=2, progress=False)
+        make(SEEDS, Runner(tmp_path, jobs=2, progress=False))
 
 
 def half_done(root, steps=30):

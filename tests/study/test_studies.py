@@ -21,7 +21,7 @@ from unpick.papers.zietlow2022.chapter3 import setting
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.thesis_3_2 import study as thesis_3_2
 from unpick.probe.measures import readings
-from unpick.runs import Run, folder, make, read
+from unpick.runs import Run, Runner, folder, make, read
 from unpick.runs.disk import finish
 from unpick.study import (
     SCALES,
@@ -65,10 +65,10 @@ def tiny(cells):
 @pytest.mark.slow
 def test_a_study_trains_what_is_missing_and_reads_the_rest(tmp_path):
     study = tiny([Cell("a", "b", CONFIG, 2)])
-    first = run(study, "quick", tmp_path, progress=False)
+    first = run(study, "quick", Runner(tmp_path, progress=False))
     weights = [each.path / "weights.safetensors" for each in first.outcomes[0].runs]
     written = [file.stat().st_mtime_ns for file in weights]
-    more = run(study, "quick", tmp_path, seeds=3, progress=False)
+    more = run(study, "quick", Runner(tmp_path, progress=False), seeds=3)
     assert [each.config.seed for each in more.outcomes[0].runs] == [0, 1, 2]
     assert [file.stat().st_mtime_ns for file in weights] == written
     assert more.outcomes[0].values["DtO"][:2] == pytest.approx(first.outcomes[0].values["DtO"])
@@ -85,7 +85,7 @@ def test_what_runs_tell_only_together_is_added_when_they_are_collected(tmp_path)
         return replace(found, outcomes=(replace(own, values={**own.values, "share": share}),))
 
     study = replace(tiny([Cell("a", "b", replace(CONFIG, steps=1), 2)]), together=widest)
-    (own,) = run(study, "quick", tmp_path, progress=False).outcomes
+    (own,) = run(study, "quick", Runner(tmp_path, progress=False)).outcomes
     assert own.values["share"].max() == 1
     assert own.values["share"] * own.values["DtO"].max() == pytest.approx(own.values["DtO"])
 
@@ -94,13 +94,13 @@ def test_data_that_are_not_there_cost_their_cells_only(tmp_path, monkeypatch):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "nothing"))
     digits = replace(preset("mnist"), data=MNIST(), steps=1)
     study = tiny([Cell("mnist", "b", digits, 1), Cell("a", "b", replace(CONFIG, steps=1), 1)])
-    found = run(study, "quick", tmp_path, progress=False)
+    found = run(study, "quick", Runner(tmp_path, progress=False))
     assert [o.cell.row for o in found.outcomes] == ["a"]
     assert "mnist" in found.missing[0]
 
 
 def test_readings_are_kept_unless_the_run_or_the_file_changed(tmp_path):
-    (trained,) = make([CONFIG], tmp_path, progress=False)
+    (trained,) = make([CONFIG], Runner(tmp_path, progress=False))
     values = readings(trained, CONFIG.data.load)
     file = trained.path / "readings.json"
 
@@ -118,7 +118,7 @@ def test_readings_are_kept_unless_the_run_or_the_file_changed(tmp_path):
 
 def test_readings_of_a_known_model(tmp_path):
     """A linear VAE with planted weights: aligned, turned, and with a dead latent."""
-    (trained,) = make([replace(CONFIG, steps=0)], tmp_path, progress=False)
+    (trained,) = make([replace(CONFIG, steps=0)], Runner(tmp_path, progress=False))
     data = CONFIG.data.load()
     x = data.observe(torch.arange(len(data)))
     centre, (_, s, v) = x.mean(0), torch.linalg.svd(x - x.mean(0), full_matrices=False)
@@ -217,7 +217,7 @@ def test_what_is_said_of_every_data_set_needs_every_data_set():
 def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
     wild = replace(CONFIG, optimiser=Adam(1e30), steps=30)
     study = tiny([Cell("wild", "b", wild, 1), Cell("a", "b", replace(CONFIG, steps=1), 1)])
-    found = run(study, "quick", tmp_path, progress=False)
+    found = run(study, "quick", Runner(tmp_path, progress=False))
     assert [o.cell.row for o in found.outcomes] == ["a"]
     assert "wild, b, seed 0" in found.missing[0]
 
@@ -225,7 +225,7 @@ def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
 @pytest.mark.slow
 def test_a_damaged_log_costs_its_run_only(tmp_path):
     study = tiny([Cell("a", "b", CONFIG, 2)])
-    make(study.cells("quick")[0].configs(), tmp_path, progress=False)
+    make(study.cells("quick")[0].configs(), Runner(tmp_path, progress=False))
     (folder(CONFIG, tmp_path) / "latents.jsonl").write_text("{")
     found = collect(study, "quick", tmp_path)
     assert [each.config.seed for each in found.outcomes[0].runs] == [1]
@@ -362,7 +362,7 @@ def test_costs_are_told_or_not():
 @pytest.mark.slow
 def test_the_demo_shows_what_it_says(tmp_path, capsys):
     """At the demo's own settings, with fewer seeds."""
-    found = run(STUDIES["thesis-3.3"], "quick", tmp_path, seeds=4, jobs=2, progress=False)
+    found = run(STUDIES["thesis-3.3"], "quick", Runner(tmp_path, jobs=2, progress=False), seeds=4)
     columns = found.rows()["synth-lin"]
     assert columns["beta-VAE"].values["DtO"].max() < 0.05
     assert columns["beta-VAE"].values["DS"].min() > 0.95

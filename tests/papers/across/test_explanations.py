@@ -33,7 +33,7 @@ from unpick.papers.across.explanations.readings import (
 )
 from unpick.papers.across.explanations.study import STUDY, columns
 from unpick.papers.zietlow2022.beta_search import study as beta_search
-from unpick.runs import Run, make, read
+from unpick.runs import Run, Runner, make, read
 from unpick.runs.disk import finish
 from unpick.study import Outcome, Results
 from unpick.training import preset
@@ -213,7 +213,7 @@ TINY = replace(
 
 
 def test_readings_are_kept_and_a_dead_model_is_read_as_far_as_it_goes(tmp_path):
-    (run,) = make([TINY], tmp_path, progress=False, jobs=1)
+    (run,) = make([TINY], Runner(tmp_path, progress=False, jobs=1))
     taken = readings(run, TINY.data.load)
     assert {"MIG", "error", "KL", "compared"} <= {*taken}
 

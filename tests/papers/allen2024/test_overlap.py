@@ -20,7 +20,7 @@ from unpick.papers.allen2024.beta.readings import (
     take,
 )
 from unpick.papers.allen2024.beta.study import STUDY
-from unpick.runs import make, read
+from unpick.runs import Runner, make, read
 from unpick.runs.disk import finish
 from unpick.study import Outcome, Results
 from unpick.study.study import Cell
@@ -79,7 +79,7 @@ SMALL = replace(
 
 @pytest.fixture
 def run(tmp_path):
-    (made,) = make([SMALL], tmp_path, progress=False, jobs=1)
+    (made,) = make([SMALL], Runner(tmp_path, progress=False, jobs=1))
     return made
 
 

@@ -13,7 +13,7 @@ from unpick.papers.bhowal2024.local import claims as claims
 from unpick.papers.bhowal2024.local import study as bhowal_local
 from unpick.papers.bhowal2024.local.figures import Change, Sizes, changes, sizes
 from unpick.papers.bhowal2024.local.readings import FILE, local_errors, paired, readings
-from unpick.runs import Run, make, read
+from unpick.runs import Run, Runner, make, read
 from unpick.runs.disk import folder
 from unpick.study.published import Printed
 from unpick.study.study import Cell, Outcome, Results
@@ -82,7 +82,7 @@ def test_p_values_tell_the_direction(generator):
 
 
 def test_readings_are_kept_and_read_back(tmp_path):
-    make([CONFIG], tmp_path, jobs=1, progress=False)
+    make([CONFIG], Runner(tmp_path, jobs=1, progress=False))
     run = read(folder(CONFIG, tmp_path))
     taken = readings(run, CONFIG.data.load)
     assert taken["Jacobian"] > 0

@@ -22,7 +22,7 @@ from unpick.papers.bhowal2024.scores.readings import FILE, SCORES, readings, tak
 from unpick.papers.bhowal2024.scores.study import STUDY, draw_active, draw_relation
 from unpick.papers.bhowal2024.scores.term import scores_by_term
 from unpick.probe.measures import decoder, posterior
-from unpick.runs import Run, make, read
+from unpick.runs import Run, Runner, make, read
 from unpick.runs.disk import finish
 from unpick.study import Outcome, Results, collect
 from unpick.study.study import Cell
@@ -248,7 +248,7 @@ def gridded():
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
-    make([c for cell in TINY for c in cell.configs()], root, progress=False, jobs=1)
+    make([c for cell in TINY for c in cell.configs()], Runner(root, progress=False, jobs=1))
     return root, replace(STUDY, cells=lambda _: TINY, read=lambda run, _: readings(run, gridded))
 
 
@@ -304,7 +304,7 @@ def test_a_seed_or_a_model_that_is_not_there_has_no_score(trained):
 
 
 def test_a_decoder_that_ignores_its_latents_is_read_as_far_as_it_goes(tmp_path):
-    (run,) = make([replace(BASE, steps=0)], tmp_path, progress=False, jobs=1)
+    (run,) = make([replace(BASE, steps=0)], Runner(tmp_path, progress=False, jobs=1))
     nothing = {name: torch.zeros_like(w[0]) for name, w in run.model().state_dict().items()}
     finish(run.path, nothing, run.results)
     found = take(read(run.path), gridded())

@@ -25,7 +25,7 @@ from unpick.papers.zietlow2022.thesis_4.planes import pair, plane
 from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS, weights
 from unpick.perturb import PerturbConfig
 from unpick.probe import measures
-from unpick.runs import Run, make
+from unpick.runs import Run, Runner, make
 from unpick.study import Cell, Study, collect, run, running
 from unpick.study.study import departures
 from unpick.training import RunConfig, preset
@@ -184,7 +184,7 @@ def test_twins_are_made_before_the_runs_on_them_and_missed_when_only_collecting(
     )
     (missing,) = collect(study, "quick", tmp_path).missing
     assert "twin.json" in missing
-    found = run(study, "quick", tmp_path, jobs=1, progress=False)
+    found = run(study, "quick", Runner(tmp_path, jobs=1, progress=False))
     assert not found.missing
     assert [len(o.runs) for o in found.outcomes] == [2, 1]
     assert found.outcomes[1].values["x"].tolist() == [1.0]
@@ -213,13 +213,13 @@ def test_many_readings_are_taken_by_workers(tmp_path, monkeypatch):
     config = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1)
     cells = [Cell("a", "b", config, 2)]
     monkeypatch.setattr(running, "MANY", 2)
-    runs, told = make(cells[0].configs(), tmp_path, jobs=1, progress=False), []
+    runs, told = make(cells[0].configs(), Runner(tmp_path, jobs=1, progress=False)), []
     study = STUDIES["thesis-3.3"]
-    running.measure(study, cells, tmp_path, None, 2, told.append)
+    running.measure(study, cells, Runner(tmp_path, 2), None, told.append)
     assert all((run.path / "readings.json").exists() for run in runs)
     assert sorted(told) == [f"thesis-3.3: a, b, seed {k}" for k in (0, 1)]
     told.clear()
-    running.measure(study, cells, tmp_path, None, 2, told.append)
+    running.measure(study, cells, Runner(tmp_path, 2), None, told.append)
     assert not told  # they are there
 
 
@@ -248,7 +248,7 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
     monkeypatch.setitem(SETTINGS, "standard", {"shapes3d": setting})
     thesis_4_cells.cells.cache_clear()
     try:
-        found = run(STUDY, "standard", tmp_path, jobs=1, progress=False)
+        found = run(STUDY, "standard", Runner(tmp_path, jobs=1, progress=False))
         assert len(found.outcomes) == len(STUDY.cells("standard")) == 10
         assert not found.missing
         assert "largest change" in STUDY.claims[-1].check(found).evidence

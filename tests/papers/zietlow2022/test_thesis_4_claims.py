@@ -23,7 +23,7 @@ from unpick.papers.zietlow2022.thesis_4.configs import change, config
 from unpick.papers.zietlow2022.thesis_4.pixels import Difference, difference
 from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS, VARIATIONAL
 from unpick.report.study import study_table
-from unpick.runs import Run, make
+from unpick.runs import Run, Runner, make
 from unpick.study import Cell, Outcome, Results, Study, collect, running
 from unpick.study.study import Verdict, departures
 from unpick.training import preset
@@ -386,7 +386,7 @@ def test_damaged_twins_are_told_and_stop_nothing(no_twins, tmp_path):
 
 def test_readings_of_damaged_data_are_missed(tmp_path):
     config = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1)
-    make([config], tmp_path, jobs=1, progress=False)
+    make([config], Runner(tmp_path, jobs=1, progress=False))
 
     def broken(run, load):
         raise DataDamaged("the file is broken")
