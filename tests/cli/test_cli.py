@@ -14,8 +14,8 @@ from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, ModelConfig
 from unpick.objectives import PCL, BetaTCVAE, BetaVAE
 from unpick.papers import STUDIES
-from unpick.probe import measures, scoring
-from unpick.runs import Runner, make, read
+from unpick.probe import STANDARD, measure_run
+from unpick.runs import Run, Runner, make, read
 from unpick.training import Adam, RunConfig, preset
 
 
@@ -297,22 +297,22 @@ def test_measure_prints_keeps_and_reads_again(capsys, trained, monkeypatch):
         assert word in out, word
     assert out.count("learner: unpick's fast boosting, a proxy") == 3 * len(names) + 1
     with monkeypatch.context() as patched:  # measured once, read ever after
-        patched.setattr(scoring, "take", None)
+        patched.setattr(Run, "model", None)
         code, out, _ = run(capsys, "measure", names[0], *options, "--json")
     kept = json.loads(out)[names[0]]
     scores = {score["name"]: score for score in kept["scores"]}
     assert kept["factors"] == [factor.name for factor in load("synth-lin").factors]
-    assert kept["asked"] == {"samples": 600, "learner": "fast", "draws": 2}
+    assert kept["options"] == {"samples": 600, "learner": "fast", "draws": 2}
     assert len(scores["MIG"]["matrix"]) == 2
     assert len(scores["MIG"]["per_factor"]) == 2
     assert scores["MIG"]["interval"]["draws"] == 2
     assert scores["DCI completeness"]["interval"]["draws"] == 10
     assert 0 <= scores["DtO"]["value"] < 1.1
-    file = trained[0].path / "measures.json"
+    (file,) = (trained[0].path / "measures").glob("IRS-*.json")
     for damage in ("", "[]", file.read_text().replace('"value": ', '"value": 1')):
         file.write_text(damage)  # not believed: measured again
         with monkeypatch.context() as patched:
-            patched.setattr(scoring, "take", lambda *_: 1 / 0)
+            patched.setattr(Run, "model", lambda _: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 main(["measure", names[0], *options])
         capsys.readouterr()
@@ -339,8 +339,7 @@ def test_a_run_without_a_decoder_is_scored_and_not_diagnosed(capsys, tmp_path, m
     assert code == 0
     assert "MIG" in out
     assert "DtO" not in out
-    monkeypatch.setattr(measures, "SAMPLES", 500)
-    assert measures.take(trained, config.data.load()).keys() == {"DS"}
+    assert measure_run(trained, STANDARD, samples=500).keys() == {"DS"}
     code, _, err = run(capsys, "diagnose", str(trained.path))
     told = "diagnose needs a decoder, and pcl has none; unpick measure scores its codes"
     assert (code, err) == (2, f"unpick: {told}\n")

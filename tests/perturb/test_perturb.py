@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from unpick.perturb.choosing import Candidate, choose, judge
-from unpick.perturb.making import refitted, varying
 
 from unpick.cli import main
 from unpick.cli.train import config_in
-from unpick.data import ArrayStore, Dataset, Factor, Noisy, load
+from unpick.data import ArrayStore, Dataset, Factor, Noisy, load, split
 from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
-from unpick.models.posterior import Diagonal
 from unpick.objectives import AE, BetaVAE
 from unpick.perturb import PerturbConfig, perturb
 from unpick.perturb.contest import Contest, ticks
+from unpick.perturb.make_twin import refitted, varying
 from unpick.perturb.network import Change, features
+from unpick.perturb.select_restarts import Candidate, judge, select_restarts
+from unpick.probe import Probe
 from unpick.runs import Run, Runner, make
 from unpick.training import Adam, RunConfig
 
@@ -54,7 +54,9 @@ def weights(module):
 
 def test_the_highest_and_the_lowest_are_chosen():
     scores = [0.3, 0.9, 0.1, 0.5, 0.8]
-    choice = choose([Candidate(10 + k, s, over_pruned=False) for k, s in enumerate(scores)], 2)
+    choice = select_restarts(
+        [Candidate(10 + k, s, over_pruned=False) for k, s in enumerate(scores)], 2
+    )
     assert choice.entangled == (2, 0)
     assert choice.disentangled == (1, 4)
 
@@ -63,13 +65,13 @@ def test_over_pruned_restarts_are_chosen_only_where_they_are_the_rule():
     def chosen(pruned):
         scores = [0.1, 0.2, 0.3, 0.4]
         each = [Candidate(k, s, k in pruned) for k, s in enumerate(scores)]
-        return choose(each, 1)
+        return select_restarts(each, 1)
 
     assert chosen({3}).disentangled == (2,)
     assert chosen({0, 3}).entangled == (1,)
     assert chosen({0, 2, 3}) == chosen(set())
     with pytest.raises(ValueError, match="4 restarts are needed, got 3"):
-        choose([Candidate(0, 0.0, over_pruned=False)] * 3, 2)
+        select_restarts([Candidate(0, 0.0, over_pruned=False)] * 3, 2)
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Turned:
     def encode(self, x):
         sin, cos = math.sin(self.angle), math.cos(self.angle)
         mean = x @ torch.tensor([[cos, -sin], [sin, cos]])
-        return Diagonal(mean, torch.full_like(mean, 2 * math.log(self.deviation)))
+        return mean, torch.full_like(mean, 2 * math.log(self.deviation))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,13 @@ def test_planted_rotations_are_ranked(by, angles, order, monkeypatch):
     square = torch.cartesian_prod(torch.linspace(-2, 2, 40), torch.linspace(-2, 2, 40))
     dataset = Dataset("square", ArrayStore(square), factors)
     models = [Turned(angle) for angle in angles]
-    monkeypatch.setattr(Run, "model", lambda self: models[self.config.seed])
+
+    def probe(run, dataset, samples):
+        test = split(dataset).test[:samples]
+        factors = dataset.factor_values(test).numpy()
+        return Probe(models[run.config.seed].encode, None, dataset.observe(test), factors)
+
+    monkeypatch.setattr("unpick.perturb.select_restarts.probe_run", probe)
     runs = [Run(Path(), replace(BASE, seed=seed), {}) for seed in range(4)]
     found = judge(runs, dataset, by)
     assert [each.seed for each in sorted(found, key=lambda each: each.score)] == order

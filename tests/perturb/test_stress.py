@@ -18,6 +18,7 @@ from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
 from unpick.perturb.stress import TWINS, Stress, base_of, stress, stress_model, untrained
+from unpick.probe.measures import codes_and_factors
 from unpick.runs import Runner
 from unpick.training import RunConfig
 from unpick.training.config import to_json, without_paths
@@ -40,9 +41,9 @@ def folder(tmp_path):
 
 
 def planted(original, noise, perturbed, chance=0.0):
-    each = {"original": original, "noise": noise, "perturbed": perturbed}
+    each = {"original": original, "noisy": noise, "perturbed": perturbed}
     values = {twin: {"MIG": np.array(values)} for twin, values in each.items()}
-    return Stress(values, {"MIG": chance}, {"noise": 0.06, "perturbed": 0.09}, len(original))
+    return Stress(values, {"MIG": chance}, {"noisy": 0.06, "perturbed": 0.09}, len(original))
 
 
 def test_owed_is_what_structure_takes_and_size_does_not():
@@ -150,12 +151,11 @@ def two_hues(dataset, seed):
 def only_mig(monkeypatch):
     """Of the first two factors, since other scores take their time."""
 
-    def mig(codes, dataset, test):
-        factors = dataset.factor_values(test).numpy()
-        gap = mutual_information_gap(codes, factors[:, :2])
-        return {"MIG": gap.score}, gap
+    def mig(probe):
+        codes, factors = codes_and_factors(probe)
+        return {"MIG": mutual_information_gap(codes, factors[:, :2]).score}
 
-    monkeypatch.setattr("unpick.perturb.stress.scores", mig)
+    monkeypatch.setattr("unpick.perturb.stress.FACTOR_SCORES", (mig,))
 
 
 @pytest.mark.usefixtures("only_mig")
@@ -177,7 +177,7 @@ def test_a_method_that_is_misled_owes_and_one_that_is_not_does_not(folder):
     assert misled.owed("MIG").share > 0.3
     assert abs(steady.owed("MIG").share) < 0.1
     assert misled.values["original"]["MIG"] > 0.5 > misled.chance["MIG"] > 0
-    assert misled.change["noise"] == pytest.approx(0.1 / 3**0.5, rel=0.15)  # less at the borders
+    assert misled.change["noisy"] == pytest.approx(0.1 / 3**0.5, rel=0.15)  # less at the borders
     assert misled.change["original"] == 0
 
 
@@ -186,7 +186,7 @@ def test_a_method_that_is_misled_owes_and_one_that_is_not_does_not(folder):
 def test_the_command_prints_a_table_and_a_sentence(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-    (tmp_path / "mine.py").write_text("from test_stress import two_hues as fit")
+    (tmp_path / "mine.py").write_text("from perturb.test_stress import two_hues as fit")
     ours = ["--jobs", "1", "--no-progress", "--runs", "here", "--steps", "2"]
     for target, options in (("beta-vae", ours), ("mine.py:fit", [])):
         with pytest.raises(SystemExit) as stop:
@@ -194,7 +194,7 @@ def test_the_command_prints_a_table_and_a_sentence(folder, tmp_path, capsys, mon
         out = capsys.readouterr().out
         told = " ".join(out.split())
         assert stop.value.code == 0
-        assert told.startswith("score chance original noise perturbed owed")
+        assert told.startswith("score chance original noisy perturbed owed")
         assert "over 2 seeds" in told
         assert out.splitlines()[-1].startswith(target)
     assert "owes" in out.splitlines()[-1]

@@ -27,6 +27,7 @@ from unpick.report.site import write_site
 from unpick.report.study import claim_notes, command, distinct, show_results, study_table
 from unpick.runs import Run, Runner, folder, make
 from unpick.study import Cell, Claim, Drawing, Outcome, Printed, Results, Study, Verdict
+from unpick.study.running import judge
 from unpick.training import preset
 
 BASE = preset("synth-lin")
@@ -88,7 +89,7 @@ def planted(root, scale="quick", seeds=3, study=STUDY, lacks_ds=("B",)):
         if cell.column not in lacks_ds:
             values["DS"] = np.full(seeds, 10.0 + k)
         outcomes.append(Outcome(cell, tuple(runs), values, study.departures(cell)))
-    return Results(study, scale, tuple(outcomes))
+    return judge(Results(study, scale, tuple(outcomes)))
 
 
 def printed(results, width=100):
@@ -163,7 +164,7 @@ def test_formats_follow_the_measure(tmp_path):
 
 def test_the_site_leads_from_every_number_to_its_runs(tmp_path):
     results = planted(tmp_path / "runs")
-    index = write_site([results, Results(STUDY, "standard")], tmp_path / "report")
+    index = write_site([results, judge(Results(STUDY, "standard"))], tmp_path / "report")
     page = Page(tmp_path / "report" / "toy-quick.html")
     inner = {link[1:] for link in page.links if link.startswith("#")}
     assert len(inner) == 4
@@ -191,7 +192,7 @@ def test_the_site_leads_from_every_number_to_its_runs(tmp_path):
 def test_the_index_counts(tmp_path):
     computed = Study("sum", "Sums", "Somebody (1950), 3", "", claims=CLAIMS[:1])
     both = [planted(tmp_path / "runs"), planted(tmp_path / "runs", "standard", 2)]
-    index = write_site([*both, Results(computed, "quick")], tmp_path)
+    index = write_site([*both, judge(Results(computed, "quick"))], tmp_path)
     rows = [row for row in Page(index).rows if any(row[1:]) and row[0]]
     assert rows == [
         ["quick", "1", "1", "1", "12 min"],
@@ -368,7 +369,7 @@ def test_the_command_names_seeds_only_where_it_must(tmp_path):
 def shorten_the_ledger(monkeypatch):
     """The whole takes a quarter of a minute; its page has tests of its own."""
     few = ledgers.ledger(["Z-L1"])
-    monkeypatch.setattr(ledgers, "ledger", lambda tell: few)
+    monkeypatch.setattr(ledgers, "ledger", lambda on_progress: few)
     monkeypatch.setattr(ledger_page, "DRAWINGS", ())
 
 
@@ -414,8 +415,12 @@ def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch
     assert stop.value.code == 2
     assert capsys.readouterr().err.count("no finished runs of a study in runs") == 1
     found = planted(Path("runs"))
+
+    def planted_or_judged(study, scale):
+        return judge(Results(study, scale)) if study is computed else replace(found, scale=scale)
+
     monkeypatch.setattr(
-        study, "collect", lambda study, scale, root, tell: replace(found, scale=scale)
+        study, "collect", lambda study, scale, root, on_progress: planted_or_judged(study, scale)
     )
     shorten_the_ledger(monkeypatch)
     report(["--markdown", "markdown"])

@@ -1,4 +1,3 @@
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,7 @@ from unpick.papers.zietlow2022.beta_search import study as beta_search
 from unpick.papers.zietlow2022.chapter3 import setting
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.thesis_3_2 import study as thesis_3_2
-from unpick.probe.measures import readings
-from unpick.runs import Run, Runner, folder, make, read
-from unpick.runs.disk import finish
+from unpick.runs import Run, Runner, folder, make
 from unpick.study import (
     SCALES,
     Cell,
@@ -99,52 +96,28 @@ def test_data_that_are_not_there_cost_their_cells_only(tmp_path, monkeypatch):
     assert "mnist" in found.missing[0]
 
 
-def test_readings_are_kept_unless_the_run_or_the_file_changed(tmp_path):
-    (trained,) = make([CONFIG], Runner(tmp_path, progress=False))
-    values = readings(trained, CONFIG.data.load)
-    file = trained.path / "readings.json"
+def test_what_needs_no_run_is_computed_once_and_handed_on(tmp_path):
+    log = tmp_path / "log"
 
-    def never():
-        raise AssertionError("the data were loaded")
+    def squares(scale):
+        with log.open("a") as file:
+            file.write(f"{scale} ")
+        return {"squares": [k * k for k in range(3)]}
 
-    assert readings(trained, never) == values
-    kept = json.loads(file.read_text())
-    kept["values"]["DtO"] = 0.0  # somebody improves it
-    file.write_text(json.dumps(kept))
-    assert readings(trained, CONFIG.data.load) == values
-    file.write_text(file.read_text()[:30])  # a file that was cut
-    assert readings(trained, CONFIG.data.load) == values
+    claim = Claim("they are", lambda r: Verdict(r.computed["table"]["squares"] == [0, 1, 4], ""))
+    study = Study("sum", "t", "Nobody", "", claims=(claim,), computed={"table": squares})
+    for _ in range(2):
+        found = collect(study, "quick", tmp_path)
+        assert found.computed == {"table": {"squares": [0, 1, 4]}}
+        assert found.verdicts == (Verdict(True, ""),)
+    assert log.read_text() == "quick "
 
 
-def test_readings_of_a_known_model(tmp_path):
-    """A linear VAE with planted weights: aligned, turned, and with a dead latent."""
-    (trained,) = make([replace(CONFIG, steps=0)], Runner(tmp_path, progress=False))
-    data = CONFIG.data.load()
-    x = data.observe(torch.arange(len(data)))
-    centre, (_, s, v) = x.mean(0), torch.linalg.svd(x - x.mean(0), full_matrices=False)
-    deviation = s[:2] / math.sqrt(len(x))
-    state = trained.model().state_dict()
-
-    def plant(turn, log_variance):
-        into = (v[:2] / deviation[:, None]).T @ turn  # (3, 2): whitened, then turned
-        state["encoder.layers.0.weight"][0] = torch.cat([into, torch.zeros(3, 2)], 1)
-        bias = torch.cat([-centre @ into, torch.tensor(log_variance)])
-        state["encoder.layers.0.bias"][0, 0] = bias
-        state["decoder.layers.0.weight"][0] = turn.T @ (v[:2] * deviation[:, None])
-        state["decoder.layers.0.bias"][0, 0] = centre
-        finish(trained.path, {name: tensor[0] for name, tensor in state.items()}, trained.results)
-        return readings(read(trained.path), CONFIG.data.load)
-
-    straight = plant(torch.eye(2), [-4.0, -4.0])
-    assert straight["DtO"] == pytest.approx(0, abs=1e-3)
-    assert straight["active"] == 2
-    assert straight["largest variance"] == pytest.approx(math.exp(-4))
-    angle = math.pi / 8
-    turn = torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-    turned = plant(turn, [-4.0, 0.0])
-    assert turned["DtO"] == pytest.approx(math.sqrt(8) * math.sin(angle / 2), abs=1e-3)
-    assert turned["DS"] < straight["DS"] - 0.2
-    assert turned["largest variance"] == pytest.approx(1.0)
+def test_claims_are_judged_when_results_are_collected(tmp_path):
+    study = tiny([Cell("a", "b", replace(CONFIG, steps=0), 1)])
+    assert [v.holds for v in collect(study, "quick", tmp_path).verdicts] == [False]
+    found = run(study, "quick", Runner(tmp_path, jobs=1, progress=False))
+    assert [v.holds for v in found.verdicts] == [True]
 
 
 def test_differences_in_standard_errors():

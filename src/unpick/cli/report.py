@@ -1,6 +1,7 @@
 """`unpick report`."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from unpick.arguments import Arguments, fail, parse, write
@@ -41,16 +42,16 @@ def report(arguments: Arguments) -> None:
     found: list[Results] = []
     kept: list[str] = []
     with Console(stderr=True).status("looking for runs") as status:
-        for study in STUDIES.values():
-            scales = [scale for scale in SCALES if study.cells(scale)] or ["quick"]
-            found += distinct(
-                [
-                    collect(study, scale, options.runs, on_progress=status.update)
-                    for scale in scales
-                ]
-            )
-        if not any(results.outcomes for results in found):
+        read = partial(collect, root=options.runs, on_progress=status.update)
+        trained = {
+            name: distinct([read(study, scale) for scale in SCALES])
+            for name, study in STUDIES.items()
+            if any(study.cells(scale) for scale in SCALES)
+        }
+        if not any(results.outcomes for scales in trained.values() for results in scales):
             fail(f"no finished runs of a study in {options.runs}; first `unpick study NAME`")
+        for name, study in STUDIES.items():
+            found += trained[name] if name in trained else [read(study, "quick")]
         judgements = ledger(on_progress=lambda name: status.update(f"checking {name}"))
         status.update("writing pages")
         page = write_site(found, options.report, judgements)

@@ -133,14 +133,14 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
     how = f"mean ± standard deviation over {found.seeds} seeds" if several else "one seed"
     caption = (
         f"{target} on {twin.original.name} and its twins, {how}. chance: random linear "
-        "projections. owed: (noise - perturbed) / original, what the structure of the change "
+        "projections. owed: (noisy - perturbed) / original, what the structure of the change "
         "takes away and noise with the same largest change does not"
         f"{'; in brackets 95 % over seeds' if several else ''}."
     )
     left = {name: found.seeds - len(found.values[name]["MIG"]) for name in TWINS}
     notes = (
         "Root mean square of the change on test images: "
-        f"noise {found.change['noise']:.3f}, perturbed {found.change['perturbed']:.3f}.",
+        f"noisy {found.change['noisy']:.3f}, perturbed {found.change['perturbed']:.3f}.",
         *(
             f"DCI: disentanglement; learner: {LEARNERS['fast']}."
             for m in found.measures

@@ -26,7 +26,7 @@ from unpick.runs import Runner, make
 from unpick.training import RunConfig
 from unpick.training.config import from_json, to_json
 
-Twin = Literal["original", "noise", "perturbed"]
+Twin = Literal["original", "noisy", "perturbed"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
 LOOKED_AT = 1000  # test images on which the size of a change is taken
 PROJECTIONS = 5  # random ones, of which chance is the mean
@@ -67,19 +67,19 @@ class Stress:
         return tuple(self.values["original"])
 
     def owed(self, measure: str) -> Owed:
-        r"""(noise - perturbed) / original, of means over seeds; nan if that is not above chance.
+        r"""(noisy - perturbed) / original, of means over seeds; nan if that is not above chance.
 
         The interval is Student's, with the variance of the share by the delta method,
 
-        .. math:: (v_{noise} + v_{perturbed} + share^2 v_{original}) / original^2,
+        .. math:: (v_{noisy} + v_{perturbed} + share^2 v_{original}) / original^2,
 
         v the squared standard errors of the means, and Welch's degrees of freedom.
         """
         samples = [self.values[twin][measure] for twin in TWINS]
-        original, noise, perturbed = (float(each.mean()) for each in samples)
+        original, noisy, perturbed = (float(each.mean()) for each in samples)
         if original <= self.chance[measure]:
             return Owed(np.nan, np.nan, np.nan)
-        share = (noise - perturbed) / original
+        share = (noisy - perturbed) / original
         if min(map(len, samples)) < 2:
             return Owed(share, np.nan, np.nan)
         slopes = np.array([share, 1, 1]) / original
@@ -95,7 +95,7 @@ def twins(perturbed: Perturbed) -> dict[Twin, DataConfig]:
     """The data set of a perturbed twin, and a noisy one with the same largest change."""
     epsilon = read_document(perturbed.folder)["epsilon"]
     noisy = Noisy(perturbed.original, epsilon)
-    return {"original": perturbed.original, "noise": noisy, "perturbed": perturbed}
+    return {"original": perturbed.original, "noisy": noisy, "perturbed": perturbed}
 
 
 def base_of(perturbed: Perturbed) -> RunConfig:

@@ -1,0 +1,89 @@
+"""The digest follows everything of ours that a function can reach, and nothing else."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from unpick.geometry import orthogonality
+from unpick.probe.code import digest, reachable
+from unpick.probe.measures import alignment
+
+LIMIT = 3
+
+
+def inner(x):
+    return math.sqrt(x) + LIMIT
+
+
+def outer(x):
+    """A docstring."""
+    return inner(x)  # a comment
+
+
+def table(x):
+    return CHOICES["a"](x)
+
+
+CHOICES = {"a": inner, "b": lambda x: x + 1}
+
+
+@dataclass(frozen=True)
+class Scaled:
+    factor: float = 2.0
+
+    def __call__(self, x):
+        return self.factor * inner(x)
+
+
+def test_functions_behind_functions_count(monkeypatch):
+    before = digest(outer)
+    assert digest(outer) == before
+    monkeypatch.setitem(globals(), "inner", lambda x: 2 * x)
+    assert digest(outer) != before
+
+
+def test_constants_and_tables_count(monkeypatch):
+    before = digest(outer), digest(table)
+    monkeypatch.setitem(globals(), "LIMIT", 4)
+    assert digest(outer) != before[0]
+    monkeypatch.undo()
+    monkeypatch.setitem(CHOICES, "b", lambda x: x + 2)
+    assert digest(table) != before[1]
+    assert digest(outer) == before[0]
+
+
+def test_settings_of_partials_and_dataclasses_count():
+    assert digest(partial(outer, x=1)) != digest(partial(outer, x=2))
+    assert digest(Scaled(2.0)) != digest(Scaled(3.0))
+    assert digest(Scaled(2.0)) == digest(Scaled(2.0))
+    named = reachable(Scaled(2.0))
+    assert any(name.endswith(".inner") for name in named)
+
+
+def test_docstrings_and_comments_do_not_count():
+    (text,) = [text for name, text in reachable(outer).items() if name.endswith(".outer")]
+    assert "docstring" not in text
+    assert "comment" not in text
+    assert "inner(x)" in text
+
+
+def test_arrays_count_by_value(monkeypatch):
+    monkeypatch.setitem(globals(), "LIMIT", np.zeros(3))
+    zeros = digest(outer)
+    monkeypatch.setitem(globals(), "LIMIT", np.ones(3))
+    assert digest(outer) != zeros
+
+
+def test_a_measure_reaches_the_geometry_that_it_calls():
+    names = reachable(alignment)
+    assert {
+        "unpick.geometry.orthogonality.distance_to_orthogonality",
+        "unpick.geometry.orthogonality.signed_permutation_distance",
+        "unpick.geometry.orthogonality.NEAR",
+        "unpick.geometry.singular.singular_directions",
+        "unpick.probe.measures.JACOBIANS",
+    } <= names.keys()
+    assert orthogonality.__name__ in " ".join(names)
+    assert not any(name.startswith("torch") for name in names if "." in name and "[" in name)
