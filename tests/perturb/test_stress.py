@@ -109,7 +109,7 @@ def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
     several = said(planted([0.5, 0.6, 0.7], [0.5, 0.6], [0.1, 0.1, 0.2]))
     assert "over 3 seeds" in several
     assert "95 % over seeds" in several
-    assert "Diverged and left out: 1 on noise." in several
+    assert "Diverged and left out: 1 on noisy." in several
     assert "noise 0.060, perturbed 0.090" in several
     assert "learner" not in several
     only = planted([0.5], [0.5], [0.1])
