@@ -110,7 +110,7 @@ def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
     assert "over 3 seeds" in several
     assert "95 % over seeds" in several
     assert "Diverged and left out: 1 on noisy." in several
-    assert "noise 0.060, perturbed 0.090" in several
+    assert "noisy 0.060, perturbed 0.090" in several
     assert "learner" not in several
     only = planted([0.5], [0.5], [0.1])
     renamed = {twin: {"DCI": values["MIG"], **values} for twin, values in only.values.items()}
