@@ -5,9 +5,9 @@ import torch
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from unpick.geometry import ima_contrast
+from unpick.papers.allen2024.surfaces import conformal_helicoid
 from unpick.theory.mechanisms import mechanism_gap
 from unpick.theory.pushforward import push_forward
-from unpick.theory.surfaces import conformal_helicoid
 
 MIXING = torch.tensor([[1.0, 0.6], [0.0, 0.8], [0.5, 0.1]]).double()
 

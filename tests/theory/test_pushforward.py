@@ -7,8 +7,7 @@ from scipy.stats import norm
 from torch.distributions import MultivariateNormal
 
 from unpick.geometry import ima_contrast
-from unpick.theory.pushforward import push_forward
-from unpick.theory.surfaces import (
+from unpick.papers.allen2024.surfaces import (
     SURFACES,
     arc_lengths,
     box_muller,
@@ -17,6 +16,7 @@ from unpick.theory.surfaces import (
     ripple,
     strip,
 )
+from unpick.theory.pushforward import push_forward
 
 
 @pytest.fixture

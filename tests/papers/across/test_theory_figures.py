@@ -3,7 +3,7 @@ import pytest
 
 from unpick.papers.across.ledger.plots import error_orders
 from unpick.papers.allen2024.ledger.plots import linear_vae_spectrum, plateau_profiles
-from unpick.papers.allen2024.pushforward.figures import Curve, pushforward_density
+from unpick.papers.allen2024.pushforward.plots import Curve, pushforward_density
 from unpick.papers.ledger import DRAWINGS, ledger
 from unpick.papers.zietlow2022.ledger.plots import budget_allocation, elbo_gap, rotation_descent
 from unpick.plots import house_style, save

@@ -5,19 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from unpick.data.synthetic import Circles
-from unpick.models import linear_vae
-from unpick.papers.allen2024.beta import claims as claims
-from unpick.papers.allen2024.beta import figures as drawings
-from unpick.papers.allen2024.beta.readings import circle_labels, thresholds
-from unpick.papers.allen2024.beta.study import GRID, PLANTED, STUDY
-from unpick.papers.zietlow2022.chapter3 import beta_of
+from unpick.papers.allen2024.beta import claims, computed, figures
+from unpick.papers.allen2024.beta.cells import GRID
+from unpick.papers.allen2024.beta.study import STUDY
 from unpick.runs import Run
 from unpick.study import Outcome, Results
+from unpick.study.sweep import beta_of, sweep_table
 
 CELLS = STUDY.cells("quick")
+COMPUTED = {name: computed.COMPUTED[name]("quick") for name in ("limits", "linear")}
 LIMITS = {"points": 0.09, "circles": 1.09, "groups": 10.09}  # twice radius^2 / 2, added up
 
 
@@ -32,7 +29,7 @@ def ideal(beta):
 
 def closed_form(beta):
     """What the best linear VAE has."""
-    variance = claims.closed_form(PLANTED, 4, beta)
+    variance = computed.expected_variances(COMPUTED["linear"], beta)
     return {f"variance {k}": v for k, v in enumerate(variance, 1)} | {
         "active": (variance < 0.95).sum()
     }
@@ -48,7 +45,7 @@ def planted(change=lambda beta, values: {}, seeds=1, cells=CELLS):
         arrays = {name: np.full(seeds, value, dtype=float) for name, value in values.items()}
         runs = tuple(Run(Path(), cell.with_seed(k), {}) for k in range(seeds))
         outcomes.append(Outcome(cell, runs, arrays))
-    return Results(STUDY, "quick", tuple(outcomes))
+    return Results(STUDY, "quick", tuple(outcomes), computed=COMPUTED)
 
 
 def at(where, **changes):
@@ -139,30 +136,9 @@ def test_a_beta_that_changes_nothing_keeps_nothing():
     assert claims.smaller_keeps_more(planted(lambda beta, values: {"active": 2.0})).holds is False
 
 
-def test_levels_merge_by_the_variance_of_what_merges():
-    dataset = Circles().load()
-    x = dataset.observe(torch.arange(len(dataset)))
-    found = thresholds(x, circle_labels(dataset))
-    assert found == pytest.approx(LIMITS, rel=0.03)
-    assert claims.limits(Circles()) == found
-    # Of all, which is the only one that a linear VAE has.
-    assert claims.collapse_limit(Circles()) == pytest.approx(found["groups"], rel=1e-5)
-    for share, used in ((0.99, True), (1.01, False)):
-        assert bool(linear_vae(x, 2, share * found["groups"] / 2).weights.any()) == used
-
-
-def test_the_best_linear_vae_has_the_noise_by_the_eigenvalue():
-    dataset = PLANTED.load()
-    x = dataset.observe(torch.arange(len(dataset)))
-    values = torch.linalg.eigvalsh(torch.cov(x.double().T, correction=0)).numpy()[:-5:-1]
-    for beta in GRID["linear-gaussian"]:
-        expected = np.minimum(1, beta / 2 / values)
-        assert claims.closed_form(PLANTED, 4, beta) == pytest.approx(expected, rel=1e-6)
-
-
 def test_figures_show_every_beta_and_restart():
     results = planted(seeds=3)
-    kept, overlap = drawings.draw_merging(results).axes
+    kept, overlap = figures.draw_merging(results).axes
     for axes, name in ((kept, "points"), (overlap, "overlap, points")):
         line, *dots = [each for each in axes.lines if each.get_linestyle() != ":"][:4]
         said = [ideal(beta)[name] for beta in GRID["circles"]]
@@ -170,19 +146,19 @@ def test_figures_show_every_beta_and_restart():
             assert each.get_ydata() == pytest.approx(said)
     dotted = [each.get_xdata()[0] for each in kept.lines if each.get_linestyle() == ":"]
     assert dotted == pytest.approx([*LIMITS.values()], rel=0.03)
-    variances, active = drawings.draw_collapse(results).axes
+    variances, active = figures.draw_collapse(results).axes
     assert len(variances.lines) == 4 * (1 + 3) + 3  # latents: a curve and seeds; directions
     exact, *seeds = active.lines[:4]
     for line in seeds:
         steps = np.interp(line.get_xdata(), exact.get_xdata(), exact.get_ydata())
         assert line.get_ydata() == pytest.approx(steps)
-    for draw in (drawings.draw_merging, drawings.draw_collapse):
+    for draw in (figures.draw_merging, figures.draw_collapse):
         assert draw(Results(STUDY, "quick")) is None
 
 
 def test_a_restart_that_is_missing_leaves_a_gap():
     first, second = planted(seeds=2).outcomes[:2]
     short = replace(second, values={"points": second.values["points"][:1]})
-    table = drawings.sweep_table({0.01: first, 0.03: short}, "points")
+    table = sweep_table({0.01: first, 0.03: short}, "points")
     assert table[0].tolist() == first.values["points"].tolist()
     assert np.isnan(table[1]).tolist() == [False, True]

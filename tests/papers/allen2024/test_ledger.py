@@ -12,10 +12,7 @@ from unpick.papers.allen2024.ledger.elbo import KINKED, SMOOTH, expansion
 from unpick.papers.allen2024.ledger.hessian import posterior_cost, searched_covariance
 from unpick.papers.allen2024.ledger.linear import searched_linear_vae
 from unpick.papers.allen2024.ledger.pushforward import is_rival
-from unpick.papers.ledger import LEDGER
-from unpick.theory.dispersion import train_bernoulli_twins, train_twins
-from unpick.theory.pushforward import push_forward
-from unpick.theory.surfaces import (
+from unpick.papers.allen2024.surfaces import (
     box_muller,
     conformal_helicoid,
     helicoid,
@@ -25,6 +22,9 @@ from unpick.theory.surfaces import (
     strip,
     turned,
 )
+from unpick.papers.ledger import LEDGER
+from unpick.theory.dispersion import train_bernoulli_twins, train_twins
+from unpick.theory.pushforward import push_forward
 
 
 def test_a_diagonal_hessian_in_the_wrong_order_is_no_maximum():

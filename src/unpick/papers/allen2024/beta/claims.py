@@ -1,16 +1,13 @@
 """What Allen (2024), section 3.3, says of beta, as predicates on results."""
 
 from collections.abc import Mapping
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
-from unpick.data.synthetic import Circles, LinearGaussian
-from unpick.models import linear_vae
-from unpick.papers.allen2024.beta.readings import LEVELS, circle_labels, thresholds
+from unpick.papers.allen2024.beta.computed import SCALED, TEMPERED, WHOLE, expected_variances
+from unpick.papers.allen2024.beta.readings import LEVELS
 from unpick.study.study import Outcome, Results, Verdict
 from unpick.study.sweep import COLLAPSED, complete_sweep
 
@@ -18,13 +15,7 @@ Search = Mapping[float, Outcome]  # outcomes by beta, ascending
 HALF, QUARTER = 0.5, 0.25
 MOST, LEAST = 0.8, 0.1  # share of a level's variance that is as good as all, or none
 SLACK = 0.01  # by which means of trained models may go the wrong way
-
-
-@cache
-def limits(data: Circles) -> dict[str, float]:
-    """The beta at which each level merges by the rule of the linear VAE."""
-    dataset = data.load()
-    return thresholds(dataset.observe(torch.arange(len(dataset))), circle_labels(dataset))
+ROUNDING = 1e-9
 
 
 def circles(results: Results) -> Search:
@@ -97,10 +88,8 @@ def at_thresholds(results: Results) -> Verdict:
     """
     if not (search := circles(results)):
         return Verdict(None, "")
-    data = next(iter(search.values())).cell.config.data
-    assert isinstance(data, Circles)
     said, holds = [], True
-    for level, limit in limits(data).items():
+    for level, limit in results.computed["limits"]["levels"].items():
         below = [o.mean(level) for beta, o in search.items() if beta < limit / 4]
         above = [o.mean(level) for beta, o in search.items() if beta > limit]
         holds = holds and min(below, default=1.0) > HALF and max(above, default=0.0) < QUARTER
@@ -154,25 +143,10 @@ def averages(results: Results) -> Verdict:
     return Verdict(most < LEAST and 0 < len(merged) == len(nearer), evidence)
 
 
-@cache
-def closed_form(data: LinearGaussian, latents: int, beta: float) -> Float[np.ndarray, "d"]:
-    """Posterior variances of the best linear VAE, ascending."""
-    dataset = data.load()
-    best = linear_vae(dataset.observe(torch.arange(len(dataset))), latents, beta / 2)
-    return np.sort(best.posterior_covariance.diagonal().numpy())
-
-
 def variances(outcome: Outcome) -> Float[np.ndarray, "d"]:
     """Mean posterior variances of a linear VAE's latents, ascending, over its seeds."""
     names = sorted(name for name in outcome.values if name.startswith("variance "))
     return np.array([outcome.mean(name) for name in names])
-
-
-def expected(outcome: Outcome, beta: float) -> Float[np.ndarray, "d"]:
-    """The same of the best linear VAE."""
-    config = outcome.cell.config
-    assert isinstance(config.data, LinearGaussian)
-    return closed_form(config.data, config.model.latents, beta)
 
 
 def smaller_keeps_more(results: Results) -> Verdict:
@@ -185,23 +159,13 @@ def smaller_keeps_more(results: Results) -> Verdict:
     return Verdict(falls, f"active latents by beta: {said}")
 
 
-@cache
-def collapse_limit(data: Circles | LinearGaussian) -> float:
-    """The beta at which the variance of the likelihood is the largest variance of the data."""
-    dataset = data.load()
-    x = dataset.observe(torch.arange(len(dataset))).double()
-    return 2 * float(torch.linalg.eigvalsh(torch.cov(x.T, correction=0))[-1])
-
-
 def collapses_above(results: Results) -> Verdict:
     """Every run uses a latent below the limit, and none above."""
     said, holds = [], True
     for row in ("circles", "linear-gaussian"):
         if not (search := complete_sweep(results, row)):
             return Verdict(None, "")
-        data = next(iter(search.values())).cell.config.data
-        assert isinstance(data, Circles | LinearGaussian)
-        limit = collapse_limit(data)
+        limit = results.computed["limits"]["collapse"][row]
         below = {b: float(o.values["active"].min()) for b, o in search.items() if b < limit}
         above = {b: float(o.values["active"].max()) for b, o in search.items() if b >= limit}
         holds = holds and min(below.values()) > 0 and max(above.values()) == 0
@@ -214,9 +178,38 @@ def linear_rule(results: Results) -> Verdict:
     """As many latents with a variance below 0.95 as in the closed form, for every seed."""
     if not (search := complete_sweep(results, "linear-gaussian")):
         return Verdict(None, "")
-    said = {beta: (expected(o, beta) < COLLAPSED).sum() for beta, o in search.items()}
+    best = {beta: expected_variances(results.computed["linear"], beta) for beta in search}
+    said = {beta: (each < COLLAPSED).sum() for beta, each in best.items()}
     wrong = [beta for beta, o in search.items() if (o.values["active"] != said[beta]).any()]
-    off = max(np.abs(variances(o) - expected(o, beta)).max() for beta, o in search.items())
+    off = max(np.abs(variances(o) - best[beta]).max() for beta, o in search.items())
     evidence = f"as the rule says at {len(search) - len(wrong)} of {len(search)} betas; mean "
     evidence += f"posterior variances off the closed form by {off:.3f} at most"
     return Verdict(not wrong, evidence)
+
+
+def gaussian_twins(results: Results) -> Verdict:
+    """They end at the same weights, and would not without the scaled variance."""
+    if not results.outcomes:
+        return Verdict(None, "")
+    twins = results.computed["twins"]
+    sgd, adam, apart = max(twins["sgd"]), max(twins["adam"]), min(twins["not scaled"])
+    evidence = f"100 steps at beta {', '.join(f'{b:g}' for b in SCALED)}: weights end {sgd:.0e} "
+    evidence += f"of their way apart with SGD, its rate scaled by beta, {adam:.0e} with Adam as "
+    evidence += f"it is; {apart:.0%} or more if the variance is not scaled"
+    return Verdict(sgd < ROUNDING and adam < 1e-3 < apart, evidence)
+
+
+def bernoulli_twins(results: Results) -> Verdict:
+    """Whether a Bernoulli VAE has a twin of beta times the variance, and they train alike."""
+    if not results.outcomes:
+        return Verdict(None, "")
+    twins = results.computed["twins"]
+    least = dict(zip((*TEMPERED, *WHOLE), twins["least"], strict=True))
+    apart = twins["tempered"]
+    below = [f"{least[beta]:.3f} at beta {beta:g}" for beta in TEMPERED]
+    evidence = f"the only candidate has a probability of {' and '.join(below)}; beside the "
+    evidence += f"nearest Bernoulli VAE weights end {apart[0]:.0%} and {apart[1]:.0%} of their "
+    evidence += "way apart"
+    if min(least[beta] for beta in WHOLE) > -ROUNDING:
+        evidence += f"; at {WHOLE[0]:g} and {WHOLE[1]:g} there is a twin (ledger A-T3)"
+    return Verdict(min(least.values()) > -ROUNDING and max(apart) < ROUNDING, evidence)

@@ -10,16 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.data.synthetic import Circles, LinearGaussian
-from unpick.papers.allen2024.beta.claims import closed_form, limits
+from unpick.papers.allen2024.beta import plots
+from unpick.papers.allen2024.beta.cells import PLANTED
+from unpick.papers.allen2024.beta.computed import SCALED
 from unpick.papers.allen2024.beta.readings import LEVELS
-from unpick.papers.allen2024.beta.sweep import (
-    Posteriors,
-    collapse,
-    merging,
-    posterior_ellipses,
-    reconstructions,
-)
 from unpick.probe import Probe, probe_run
 from unpick.study.study import Outcome, Results
 from unpick.study.sweep import sweep, sweep_table
@@ -49,7 +43,7 @@ def draw_reconstructions(results: Results) -> Figure | None:
     by_beta = {}
     for beta, outcome in search.items():
         by_beta[beta] = looked_at(outcome, x).reconstructions.numpy()
-    return reconstructions(x.numpy(), by_beta)
+    return plots.reconstructions(x.numpy(), by_beta)
 
 
 def draw_posteriors(results: Results) -> Figure | None:
@@ -66,8 +60,8 @@ def draw_posteriors(results: Results) -> Figure | None:
         probe = looked_at(outcome, x[:DRAWN])
         assert probe.variance is not None
         deviation = probe.variance.sqrt().numpy()
-        panels.append(Posteriors(f"beta {beta:g}", probe.mean.numpy(), deviation, circle))
-    return posterior_ellipses(panels)
+        panels.append(plots.Posteriors(f"beta {beta:g}", probe.mean.numpy(), deviation, circle))
+    return plots.posterior_ellipses(panels)
 
 
 def draw_merging(results: Results) -> Figure | None:
@@ -75,11 +69,10 @@ def draw_merging(results: Results) -> Figure | None:
     search = sweep(results, "circles")
     if not search:
         return None
-    data = next(iter(search.values())).cell.config.data
-    assert isinstance(data, Circles)
     kept = {level: sweep_table(search, level) for level in LEVELS}
     overlap = {level: sweep_table(search, f"overlap, {level}") for level in LEVELS}
-    return merging(np.array(list(search)), kept, overlap, limits(data))
+    limits = results.computed["limits"]["levels"]
+    return plots.merging(np.array(list(search)), kept, overlap, limits)
 
 
 def draw_collapse(results: Results) -> Figure | None:
@@ -87,12 +80,27 @@ def draw_collapse(results: Results) -> Figure | None:
     search = sweep(results, "linear-gaussian")
     if not search:
         return None
-    config = next(iter(search.values())).cell.config
-    assert isinstance(config.data, LinearGaussian)
-    count = config.model.latents
-    variance = np.stack([sweep_table(search, f"variance {k + 1}") for k in range(count)], 2)
-    grid = np.geomspace(min(search) / 1.3, max(search) * 1.3, 200)
-    exact = np.array([closed_form(config.data, count, float(beta)) for beta in grid])
-    thresholds = [2 * (s**2 + config.data.noise**2) for s in config.data.singular_values]
-    active = sweep_table(search, "active")
-    return collapse(np.array(list(search)), variance, active, (grid, exact), thresholds)
+    curve = results.computed["linear"]["curve"]
+    exact = np.array(curve["variance"])
+    names = [f"variance {k}" for k in range(1, exact.shape[1] + 1)]
+    return plots.collapse(
+        np.array(list(search)),
+        np.stack([sweep_table(search, name) for name in names], 2),
+        sweep_table(search, "active"),
+        (np.array(curve["beta"]), exact),
+        [2 * (s**2 + PLANTED.noise**2) for s in PLANTED.singular_values],
+    )
+
+
+def draw_twins(results: Results) -> Figure | None:
+    """How far pairs of VAEs end apart, against beta."""
+    if not results.outcomes:
+        return None
+    names = {
+        "not scaled": "Gaussian, variance not scaled",
+        "bernoulli": "Bernoulli",
+        "adam": "Gaussian, Adam",
+        "sgd": "Gaussian, SGD",
+    }
+    apart = {name: np.array(results.computed["twins"][key]) for key, name in names.items()}
+    return plots.twin_differences(np.array(SCALED), apart)

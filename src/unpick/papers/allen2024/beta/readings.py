@@ -84,22 +84,6 @@ def shares(
     }
 
 
-def thresholds(x: Float[Tensor, "n p"], labels: Int[Tensor, "n 2"]) -> dict[str, float]:
-    r"""The beta at which each level merges by the rule of the linear VAE: 2 \lambda.
-
-    \lambda is the largest variance, over directions, of what is to merge: points about their
-    circle's centre, about their group's, about the mean. A linear VAE has no other choice than
-    the last (Lucas et al. 2019). A nonlinear one can treat each circle as data of its own: with a
-    decoder that is free to place its outputs, clusters split in two at the same beta (Rose 1998,
-    whose temperature is beta).
-    """
-    within = torch.stack(list(deviations(x, labels).values())).cumsum(0).double()
-    return {
-        level: 2 * float(torch.linalg.eigvalsh(torch.cov(each.T, correction=0))[-1])
-        for level, each in zip(LEVELS, within, strict=True)
-    }
-
-
 def overlaps(q: Diagonal, labels: Int[Tensor, "n 2"]) -> dict[str, float]:
     r"""Mean Bhattacharyya coefficient of two posteriors: 1 if they are equal, 0 if disjoint.
 

@@ -1,16 +1,14 @@
 """Figure 2, theorem 3 and corollary 3.1 of Allen (2024): what beta does."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-from unpick.data.synthetic import LinearGaussian
-from unpick.objectives import BetaVAE
+from unpick.papers.allen2024.beta.cells import cells
 from unpick.papers.allen2024.beta.claims import (
     at_thresholds,
     averages,
+    bernoulli_twins,
     centres,
     close,
     collapses_above,
+    gaussian_twins,
     glue,
     in_order,
     linear_rule,
@@ -18,50 +16,17 @@ from unpick.papers.allen2024.beta.claims import (
     overlap,
     smaller_keeps_more,
 )
+from unpick.papers.allen2024.beta.computed import COMPUTED
 from unpick.papers.allen2024.beta.figures import (
     DRAWN,
     draw_collapse,
     draw_merging,
     draw_posteriors,
     draw_reconstructions,
+    draw_twins,
 )
 from unpick.papers.allen2024.beta.readings import LEVELS, READINGS
-from unpick.papers.allen2024.beta.twins import bernoulli_twins, draw_twins, gaussian_twins
-from unpick.study.study import Cell, Claim, Drawing, Scale, Study
-from unpick.training import Adam, RunConfig, preset
-
-GRID: Mapping[str, tuple[float, ...]] = {
-    "circles": (0.01, 0.03, 0.1, 0.2, 0.4, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0),
-    "linear-gaussian": (0.03, 0.1, 0.15, 0.3, 1.0, 1.6, 2.6, 6.0, 14.0, 24.0),
-}
-PLANTED = LinearGaussian((3.0, 1.0, 0.3), points=10_000)
-STEPS: Mapping[tuple[str, Scale], int] = {
-    ("circles", "quick"): 5000,
-    ("circles", "standard"): 15_000,
-    ("linear-gaussian", "quick"): 10_000,
-    ("linear-gaussian", "standard"): 10_000,
-}
-
-
-def cells(scale: Scale) -> Sequence[Cell]:
-    """A range of betas on the circles, and for linear VAEs on planted directions."""
-    if scale == "paper":  # which says nothing of its networks, and borrows its figure
-        return []
-    return [
-        Cell(row, f"beta {beta:g}", config(row, beta, scale), 1 if scale == "quick" else 3)
-        for row, betas in GRID.items()
-        for beta in betas
-    ]
-
-
-def config(row: str, beta: float, scale: Scale) -> RunConfig:
-    """One of them; a linear VAE has a latent to spare."""
-    base = preset(row)
-    if row == "linear-gaussian":
-        base = replace(base, data=PLANTED, model=replace(base.model, latents=4))
-    steps = STEPS[row, scale]
-    return replace(base, objective=BetaVAE(beta), optimiser=Adam(3e-3), steps=steps)
-
+from unpick.study.study import Claim, Drawing, Study
 
 STUDY = Study(
     name="allen-beta",
@@ -183,4 +148,5 @@ given mean have a given variance. See A-T3 and A-C3.1 in the ledger.""",
         ),
     ),
     read=READINGS,
+    computed=COMPUTED,
 )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unpick.models.linear import linear_vae
 from unpick.papers.allen2024.ledger import plots
-from unpick.papers.allen2024.pushforward.figures import Curve, pushforward_density
+from unpick.papers.allen2024.pushforward.plots import Curve, pushforward_density
 from unpick.study import Drawing
 from unpick.study.ledger import Judgement
 from unpick.theory.plateaus import optimal_slopes

@@ -9,13 +9,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from unpick.plots.style import BLUE, GREY, ORANGE, SKY
+from unpick.plots.style import BLUE, ORANGE, SKY
 
 Array = np.ndarray
-FLOOR = 1e-15  # of what is drawn on a log axis: rounding
-BAND: dict[str, Any] = {"color": GREY, "alpha": 0.2, "linewidth": 0}
-CLOUD: dict[str, Any] = {"markersize": 2.5, "alpha": 0.6, "mew": 0, "rasterized": True}
-FEW = 8  # lines that are drawn strongly
 
 
 def plateau_profiles(

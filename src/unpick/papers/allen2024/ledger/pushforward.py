@@ -9,11 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.geometry.columns import column_cosines
+from unpick.papers.allen2024.surfaces import SURFACES, Map, arc_lengths, box_muller, polar, turned
 from unpick.study.ledger.checks import Everywhere
 from unpick.study.ledger.entry import Correction, Entry, Evidence, Mutation
 from unpick.study.ledger.instances import Kind
 from unpick.theory.pushforward import log_normal, push_forward
-from unpick.theory.surfaces import SURFACES, Map, arc_lengths, box_muller, polar, turned
 
 Array = np.ndarray
 Drawn = tuple[str, float, float, Float[Array, "2"]]  # surface, its sizes, a point

@@ -1,32 +1,20 @@
 """Checks of theorems 1 and 2 of Allen (2024), by counted draws and estimated information."""
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from scipy.stats import multivariate_normal
 
-from unpick.papers.allen2024.pushforward.mixings import (
-    DRAWS,
-    LEFT,
-    MIXINGS,
-    OBLIQUE,
-    RIGHT,
-    ROUNDING,
-    SAMPLES,
-    chance,
-    draws,
-    information,
-    linear,
-    measured,
-)
+from unpick.papers.allen2024.pushforward.decoders import DECODERS, DRAWS, ROUNDING, Measured
 from unpick.study.study import Results, Verdict
-from unpick.theory.columns import plane_turn
-from unpick.theory.pushforward import push_forward
 
 Array = np.ndarray
-ORTHOGONAL = tuple(name for name, mixing in MIXINGS.items() if mixing.orthogonal)
-OTHERS = tuple(name for name in MIXINGS if name not in ORTHOGONAL)
+ORTHOGONAL = tuple(name for name, known in DECODERS.items() if known.orthogonal)
+OBLIQUE = tuple(name for name in DECODERS if name not in ORTHOGONAL)
 SIGMAS = 4.0  # by which a count may be off
+
+
+def measured(results: Results) -> dict[str, Measured]:
+    """What was found for each decoder."""
+    return {name: Measured.from_json(v) for name, v in results.computed["decoders"].items()}
 
 
 def within(off: Float[Array, "k"], error: Float[Array, "k"]) -> bool:
@@ -36,13 +24,10 @@ def within(off: Float[Array, "k"], error: Float[Array, "k"]) -> bool:
 
 def counted(results: Results) -> Verdict:
     """The formula against counted draws, and for linear decoders against scipy's density."""
-    off = np.concatenate([measured(name).counted for name in MIXINGS])
-    error = np.concatenate([measured(name).error for name in MIXINGS])
-    z = draws(100, seed=0)
-    x, exact = z.numpy() @ OBLIQUE.T, multivariate_normal(cov=OBLIQUE @ OBLIQUE.T)
-    said = push_forward(linear(OBLIQUE), z).log_density.numpy()
-    differs = float(np.abs(said - exact.logpdf(x)).max())
-    evidence = f"{DRAWS:,} draws of each of {len(MIXINGS)} decoders: log-densities counted at "
+    found, differs = measured(results), results.computed["linear"]["off normal"]
+    off = np.concatenate([each.counted for each in found.values()])
+    error = np.concatenate([each.error for each in found.values()])
+    evidence = f"{DRAWS:,} draws of each of {len(DECODERS)} decoders: log-densities counted at "
     evidence += f"four points are off by {np.abs(off).max():.2f} nats at most, by "
     evidence += f"{np.sqrt(np.square(off / error).mean()):.1f} counting errors in the root mean "
     evidence += f"square; a linear decoder's is off the Gaussian density by {differs:.0e}"
@@ -51,27 +36,21 @@ def counted(results: Results) -> Verdict:
 
 def along_left_singular(results: Results) -> Verdict:
     """Components of W z along left singular vectors, and along axes turned from them."""
-    x = draws(SAMPLES, seed=0).numpy() @ OBLIQUE.T
-    straight = information(*(x @ LEFT).T)
-    turned = information(*(x @ LEFT @ plane_turn(2, 0, 1, np.pi / 8)).T)
-    z = draws(100, seed=1)
-    found = push_forward(linear(OBLIQUE), z)
-    spread = torch.from_numpy(np.linalg.svd(OBLIQUE)[1])
-    v = z @ torch.from_numpy(RIGHT)
-    product = torch.distributions.Normal(0, spread).log_prob(v * spread).sum(1)
-    off = float((found.log_density - product).abs().max())
+    linear, chance = results.computed["linear"], results.computed["independent"]["chance"]
+    straight, turned, off = linear["singular"], linear["turned"], linear["off product"]
     evidence = f"information between components of W z: {straight:.3f} nats along left singular "
     evidence += f"vectors, {turned:.3f} along axes turned by 22.5 degrees (chance: up to "
-    evidence += f"{chance():.3f}); Gaussian densities along them multiply to the density to "
+    evidence += f"{chance:.3f}); Gaussian densities along them multiply to the density to "
     evidence += f"within {off:.0e}"
-    return Verdict(straight < chance() < turned and off < 1e-9, evidence)
+    return Verdict(straight < chance < turned and off < 1e-9, evidence)
 
 
 def multiply(results: Results) -> Verdict:
     """Counted by area, against counted along the curves, for orthogonal columns."""
-    off = np.concatenate([measured(name).products for name in ORTHOGONAL])
-    error = np.concatenate([measured(name).error for name in ORTHOGONAL])
-    gap = max(abs(measured(name).gap) for name in ORTHOGONAL)
+    found = measured(results)
+    off = np.concatenate([found[name].products for name in ORTHOGONAL])
+    error = np.concatenate([found[name].error for name in ORTHOGONAL])
+    gap = max(abs(found[name].gap) for name in ORTHOGONAL)
     evidence = f"{len(ORTHOGONAL)} decoders: counted by area and along the two curves, density "
     evidence += f"and product differ by {np.abs(np.expm1(off)).max():.0%} at most, "
     evidence += f"{np.abs(off / error).max():.1f} counting errors; by the formulas by {gap:.0e} "
@@ -81,12 +60,12 @@ def multiply(results: Results) -> Verdict:
 
 def independent(results: Results) -> Verdict:
     """Lengths along the curves of decoders with orthogonal columns."""
-    found = {name: measured(name).information for name in ORTHOGONAL}
-    dependent = [name for name, each in found.items() if each > chance()]
-    latents = information(*draws(SAMPLES, seed=0).numpy().T)
+    found = {name: measured(results)[name].information for name in ORTHOGONAL}
+    latents, chance = (results.computed["independent"][key] for key in ("latents", "chance"))
+    dependent = [name for name, each in found.items() if each > chance]
     evidence = "information between lengths along the two curves, in nats: "
     evidence += ", ".join(f"{name} {each:.3f}" for name, each in found.items())
-    evidence += f" (chance: up to {chance():.3f}). The latents themselves are independent "
+    evidence += f" (chance: up to {chance:.3f}). The latents themselves are independent "
     evidence += f"({latents:.3f}), whatever the decoder"
     return Verdict(not dependent, evidence)
 
@@ -94,22 +73,23 @@ def independent(results: Results) -> Verdict:
 def own_speed(results: Results) -> Verdict:
     """Lengths are dependent where a speed depends on the other latent, and nowhere else."""
     said: dict[bool, list[str]] = {True: [], False: []}
-    wrong = []
-    for name, mixing in MIXINGS.items():
-        each = measured(name).information
-        said[mixing.separate].append(f"{name} {each:.3f}")
-        if (each > chance()) == mixing.separate:
+    wrong, chance = [], results.computed["independent"]["chance"]
+    for name, found in measured(results).items():
+        each, separate = found.information, DECODERS[name].separate
+        said[separate].append(f"{name} {each:.3f}")
+        if (each > chance) == separate:
             wrong.append(name)
     evidence = f"information in nats, speeds of their own latent: {', '.join(said[True])}; "
-    evidence += f"of both: {', '.join(said[False])} (chance: up to {chance():.3f})"
+    evidence += f"of both: {', '.join(said[False])} (chance: up to {chance:.3f})"
     return Verdict(not wrong, evidence)
 
 
 def falls_short(results: Results) -> Verdict:
     """Counted densities exceed products along oblique curves by the contrast."""
-    off = np.concatenate([measured(name).products - measured(name).local_gap for name in OTHERS])
-    error = np.concatenate([measured(name).error for name in OTHERS])
-    pairs = {name: (measured(name).gap, measured(name).contrast) for name in OTHERS}
+    found = {name: each for name, each in measured(results).items() if name in OBLIQUE}
+    off = np.concatenate([each.products - each.local_gap for each in found.values()])
+    error = np.concatenate([each.error for each in found.values()])
+    pairs = {name: (each.gap, each.contrast) for name, each in found.items()}
     apart = max(abs(gap - contrast) for gap, contrast in pairs.values())
     evidence = "the product lacks, in nats: "
     evidence += ", ".join(f"{name} {gap:.3f}" for name, (gap, _) in pairs.items())

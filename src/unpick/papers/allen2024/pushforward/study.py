@@ -1,12 +1,5 @@
 """Theorems 1 and 2 and figure 1 of Allen (2024): what of a decoded prior is independent."""
 
-from functools import partial
-
-import numpy as np
-import torch
-from jaxtyping import Float
-from matplotlib.figure import Figure
-
 from unpick.papers.allen2024.pushforward.claims import (
     along_left_singular,
     counted,
@@ -15,78 +8,9 @@ from unpick.papers.allen2024.pushforward.claims import (
     multiply,
     own_speed,
 )
-from unpick.papers.allen2024.pushforward.figures import (
-    Chart,
-    carried_lines,
-    gap_and_information,
-    length_clouds,
-)
-from unpick.papers.allen2024.pushforward.mixings import (
-    MIXINGS,
-    OBLIQUE,
-    RIGHT,
-    SAMPLES,
-    chance,
-    linear,
-    measured,
-)
-from unpick.study.study import Claim, Drawing, Results, Study
-from unpick.theory.pushforward import push_forward
-from unpick.theory.surfaces import Map, box_muller
-
-Array = np.ndarray
-SHOWN = ("strip", "helicoid", "sphere")
-
-
-def chart(title: str, decode: Map, axes: Float[Array, "2 2"], at: Float[Array, "2"]) -> Chart:
-    """A decoder with straight lines through a latent point, along the columns of `axes`."""
-    ticks = np.linspace(-2.2, 2.2, 67)
-    grid = np.stack(np.meshgrid(ticks, ticks, indexing="ij"), 2)
-    flat = torch.from_numpy(grid.reshape(-1, 2))
-    lines = []
-    for axis in axes.T:
-        line = at + np.linspace(-3.5, 3.5, 281)[:, None] * axis
-        line = line[(np.abs(line) <= ticks[-1]).all(1)]
-        lines.append((line, decode(torch.from_numpy(line)).numpy()))
-    density = push_forward(decode, flat).log_density.exp().reshape(67, 67)
-    image = decode(flat).reshape(67, 67, 2)
-    there = decode(torch.from_numpy(at)[None])[0].numpy()
-    return Chart(title, grid, image.numpy(), density.numpy(), lines, (at, there))
-
-
-def draw_lines(results: Results) -> Figure:
-    """Figure 1."""
-    return carried_lines(
-        [
-            chart("linear decoder", linear(OBLIQUE), RIGHT, np.array([0.7, -0.3])),
-            chart(
-                "orthogonal columns (polar plane)",
-                partial(box_muller, a=0.8),
-                np.eye(2),
-                np.array([0.4, 0.5]),
-            ),
-        ]
-    )
-
-
-def draw_lengths(results: Results) -> Figure:
-    """Of three decoders with orthogonal columns."""
-    return length_clouds(
-        {f"{n}: {measured(n).information:.2f} nats": measured(n).lengths for n in SHOWN}
-    )
-
-
-def draw_both(results: Results) -> Figure:
-    """Of all decoders."""
-    found = [measured(name) for name in MIXINGS]
-    return gap_and_information(
-        list(MIXINGS),
-        [not mixing.orthogonal for mixing in MIXINGS.values()],
-        np.array([each.gap for each in found]),
-        np.array([each.information for each in found]),
-        chance(),
-    )
-
+from unpick.papers.allen2024.pushforward.decoders import COMPUTED, SAMPLES
+from unpick.papers.allen2024.pushforward.figures import draw_both, draw_lengths, draw_lines
+from unpick.study.study import Claim, Drawing, Study
 
 STUDY = Study(
     name="allen-pushforward",
@@ -171,4 +95,5 @@ STUDY = Study(
             draw_both,
         ),
     ),
+    computed=COMPUTED,
 )

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from unpick.papers.reizinger2022.ima_gap.curves import Curves
+from unpick.papers.reizinger2022.ima_gap.curves import Curves, inside, outside, stored
 from unpick.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, SKY
+from unpick.study.study import Results
 
 Array = np.ndarray
 PRECISION = r"precision of the decoder, $\gamma^2$"
@@ -53,6 +54,16 @@ def elbo_gaps(mixings: Mapping[str, Curves]) -> Figure:
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure
+
+
+def draw_beside_stored(results: Results) -> Figure:
+    """Our curves and the stored ones, outside and inside the class."""
+    far = {"stored results": stored("outside"), "here": outside(results)}
+    within = {"stored results": stored("inside")} | inside(results)
+    return stored_beside(
+        {n: (e.precision, (e.likelihood - e.elbo) / e.contrast) for n, e in far.items()},
+        {n: (e.precision, e.likelihood - e.elbo) for n, e in within.items()},
+    )
 
 
 def stored_beside(

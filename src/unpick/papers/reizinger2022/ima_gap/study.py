@@ -1,109 +1,17 @@
 """What the ELBO tends to as the noise of the decoder falls (Zietlow 2022, figure 7.6)."""
 
-from functools import cache
-
-import numpy as np
-import torch
-from jaxtyping import Float
-from matplotlib.figure import Figure
-
-from unpick.geometry import decoder_jacobians
-from unpick.papers.reizinger2022.ima_gap import claims as claims
-from unpick.papers.reizinger2022.ima_gap.curves import Curves
-from unpick.papers.reizinger2022.ima_gap.figures import elbo_gaps, stored_beside
-from unpick.papers.reizinger2022.published import published
-from unpick.study.study import Claim, Drawing, Results, Study
-from unpick.theory.best_encoder import best_encoder, log_marginal
-from unpick.theory.mechanisms import mechanism_gap
-from unpick.theory.mixings import (
-    Mixing,
-    log_density,
-    moebius,
-    orthogonal_mlp,
-    triangular_mlp,
+from unpick.papers.reizinger2022.ima_gap import claims
+from unpick.papers.reizinger2022.ima_gap.curves import (
+    COMPUTED,
+    DRAWS,
+    SOURCES,
+    curves_of,
+    inside,
+    outside,
+    stored,
 )
-
-Array = np.ndarray
-SOURCES = 5
-DRAWS = 64  # observations of each mixing; a power of two, as they are Sobol points
-NODES = 3  # of quadrature: five change mean ELBOs by at most 0.003 nats, where noise is large
-STORED = 10 ** np.arange(1, 5.1, 0.5)  # gamma^2 of the stored results
-PRECISIONS = 10 ** np.arange(1, 7.1, 0.5)
-INSIDE: dict[str, Mixing] = {
-    "Möbius": moebius(SOURCES),
-    "orthogonal network": orthogonal_mlp(SOURCES),
-}
-OUTSIDE = "triangular network"
-# Its contrast is 6.4, that of the stored one 7.1; like there, observations are small.
-MIXINGS = INSIDE | {OUTSIDE: triangular_mlp(SOURCES, seed=1, scale=0.1)}
-
-
-def curves(
-    mixing: Mixing,
-    sources: int = SOURCES,
-    precisions: Float[Array, "g"] = PRECISIONS,
-    draws: int = DRAWS,
-) -> Curves:
-    """Of one mixing, on the same draws for every precision."""
-    points = torch.quasirandom.SobolEngine(sources, scramble=True, seed=0).draw(draws).double()
-    z = torch.special.ndtri(points)
-    lengths = decoder_jacobians(mixing, z).norm(dim=1)
-    columns: dict[str, list[float]] = {}
-    for precision in precisions.tolist():
-        best = best_encoder(mixing, z, precision, nodes=NODES)
-        inverting = mechanism_gap(mixing, z, precision, nodes=NODES)
-        ratio = (best.deviation.square() * (1 + precision * lengths.square())).log()
-        for column, value in {
-            "elbo": best.elbo,
-            "inverting": inverting.elbo,
-            "noisy": log_marginal(mixing, mixing(z), best.mean, precision),
-            "off_inverse": (best.mean - z).square().sum(1).mean().sqrt(),
-            "off_variance": ratio.square().mean().sqrt(),
-        }.items():
-            columns.setdefault(column, []).append(float(value.mean()))
-    return Curves(
-        precisions,
-        likelihood=float(log_density(mixing, z).mean()),
-        contrast=float(inverting.contrast.mean()),
-        **{column: np.array(values) for column, values in columns.items()},
-    )
-
-
-@cache
-def ours(name: str) -> Curves:
-    """Of a mixing in `MIXINGS`, computed once."""
-    return curves(MIXINGS[name])
-
-
-def stored(row: str) -> Curves:
-    """What Reizinger et al. (2022) keep beside their code; what they do not keep is nan."""
-    nan = np.full(len(STORED), np.nan)
-    elbo = [published("ima-gap", row, f"{k:g}")["ELBO*"].mean for k in np.log10(STORED)]
-    data = {name: value.mean for name, value in published("ima-gap", row, "data").items()}
-    likelihood = data["log-likelihood"]
-    contrast = likelihood - data["regularised"]
-    return Curves(STORED, np.array(elbo), nan, nan, likelihood, contrast, nan, nan)
-
-
-def every() -> dict[str, Curves]:
-    """Of all mixings."""
-    return {name: ours(name) for name in MIXINGS}
-
-
-def inside() -> dict[str, Curves]:
-    """Of those in the class."""
-    return {name: ours(name) for name in INSIDE}
-
-
-def beside(results: Results) -> Figure:
-    """Ours and the stored ones, outside and inside the class."""
-    outside = {"stored results": stored("outside"), "here": ours(OUTSIDE)}
-    within = {"stored results": stored("inside")} | inside()
-    return stored_beside(
-        {n: (e.precision, (e.likelihood - e.elbo) / e.contrast) for n, e in outside.items()},
-        {n: (e.precision, e.likelihood - e.elbo) for n, e in within.items()},
-    )
-
+from unpick.papers.reizinger2022.ima_gap.figures import draw_beside_stored, elbo_gaps
+from unpick.study.study import Claim, Drawing, Study
 
 STUDY = Study(
     name="ima-gap",
@@ -134,29 +42,29 @@ STUDY = Study(
         Claim(
             "Outside the class: as gamma^2 grows, the difference between ELBO* and the "
             "IMA-regularised log-likelihood vanishes.",
-            lambda results: claims.to_objective(ours(OUTSIDE)),
+            lambda results: claims.to_objective(outside(results)),
         ),
         Claim(
             "Outside the class: the gap to the log-likelihood that remains is the IMA contrast.",
-            lambda results: claims.remains(ours(OUTSIDE), stored("outside")),
+            lambda results: claims.remains(outside(results), stored("outside")),
         ),
         Claim(
             "Inside the class the three coincide in the limit.",
-            lambda results: claims.coincide(inside()),
+            lambda results: claims.coincide(inside(results)),
         ),
         Claim(
             "Self-consistency: as gamma^2 grows, the best encoder inverts the decoder, with "
             "variances 1 / (1 + gamma^2 |J_k|^2).",
-            lambda results: claims.self_consistent(every()),
+            lambda results: claims.self_consistent(curves_of(results)),
         ),
         Claim(
             "The self-consistent ELBO's distance from the IMA objective falls like gamma^-2.",
-            lambda results: claims.inverse_square(every()),
+            lambda results: claims.inverse_square(curves_of(results)),
         ),
         Claim(
             "The IMA objective is not a bound: outside the class ELBO* lies above it at moderate "
             "gamma^2, and comes down to it.",
-            lambda results: claims.no_bound(ours(OUTSIDE), stored("outside")),
+            lambda results: claims.no_bound(outside(results), stored("outside")),
         ),
     ),
     drawings=(
@@ -168,7 +76,7 @@ STUDY = Study(
             "and leave a gap of the contrast. Dotted: the log-likelihood of the decoder with its "
             "noise. Below: distances from the IMA objective; filled marks lie above it, empty "
             "ones below.",
-            lambda results: elbo_gaps(every()),
+            lambda results: elbo_gaps(curves_of(results)),
         ),
         Drawing(
             "stored",
@@ -178,7 +86,8 @@ STUDY = Study(
             "inside the class, in nats; ours tend to 0, the stored ones stay between 0.002 "
             "and 0.012 from 10^2.5 on, perhaps because their encoders were trained. Scales of the "
             "data differ, which shifts a curve along gamma^2.",
-            beside,
+            draw_beside_stored,
         ),
     ),
+    computed=COMPUTED,
 )

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from unpick.geometry import decoder_jacobians, ima_contrast
-from unpick.theory.mixings import (
+from unpick.papers.reizinger2022.mixings import (
     Moebius,
     TriangularMLP,
     log_density,

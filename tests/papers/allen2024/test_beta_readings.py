@@ -9,17 +9,12 @@ import torch
 from unpick.data.synthetic import Circles
 from unpick.models.posterior import Diagonal
 from unpick.objectives import BetaVAE
-from unpick.papers.allen2024.beta import figures as drawings
-from unpick.papers.allen2024.beta import sweep as beta_sweep
-from unpick.papers.allen2024.beta.readings import (
-    LEVELS,
-    circle_labels,
-    overlaps,
-    readings,
-    shares,
-    take,
-)
+from unpick.papers.allen2024.beta import figures, plots
+from unpick.papers.allen2024.beta.readings import LEVELS, circle_labels, overlaps, shares
 from unpick.papers.allen2024.beta.study import STUDY
+from unpick.probe import measure_run, probe_run
+from unpick.probe.cache import FOLDER
+from unpick.probe.measures import take
 from unpick.runs import Runner, make, read
 from unpick.runs.disk import finish
 from unpick.study import Outcome, Results
@@ -92,10 +87,15 @@ def with_weights(run, **given):
     return read(run.path)
 
 
+def read_off(run):
+    """What the study reads off a run, not cached."""
+    return take(probe_run(run), STUDY.read)
+
+
 def test_a_collapsed_vae_decodes_the_mean_which_is_the_average_of_all(run):
     dataset = SMALL.data.load()
     mean = dataset.observe(torch.arange(len(dataset))).mean(0)
-    found = take(with_weights(run, decoder__bias=mean), dataset)
+    found = read_off(with_weights(run, decoder__bias=mean))
     assert found["active"] == 0
     assert [found[f"variance {k}"] for k in (1, 2)] == [1, 1]
     for level in LEVELS:
@@ -109,26 +109,27 @@ def test_narrow_posteriors_keep_every_point_apart(run):
     """An encoder that copies its input, and a decoder that copies it back."""
     copy = {"encoder__weight": torch.eye(2, 4), "decoder__weight": torch.eye(2)}
     narrow = with_weights(run, **copy, encoder__bias=[0, 0, -14.0, -14.0])
-    found = take(narrow, SMALL.data.load())
+    found = read_off(narrow)
     assert found["active"] == 2
     for level in LEVELS:
         assert found[level] == pytest.approx(1)
     assert found["overlap, groups"] == 0
     assert 0 < found["overlap, points"] < 0.05
     assert found["off average"] < found["off point"] < 1e-3
-    wide = take(with_weights(run, **copy, encoder__bias=[0, 0, -3.0, -3.0]), SMALL.data.load())
+    wide = read_off(with_weights(run, **copy, encoder__bias=[0, 0, -3.0, -3.0]))
     assert 1e-3 < wide["off average"] < wide["off point"]  # which copying is not the answer to
 
 
-def test_readings_are_kept_and_read_back(run):
-    taken = readings(run, SMALL.data.load)
+def test_readings_are_cached_and_read_back(run):
+    taken = measure_run(run, STUDY.read)
 
     def refuse():
         raise AssertionError("the data were loaded")
 
-    assert readings(run, refuse) == taken
-    (run.path / "overlap.json").write_text("{}")
-    assert readings(run, SMALL.data.load) == taken
+    assert measure_run(run, STUDY.read, refuse) == taken
+    (merging,) = (run.path / FOLDER).glob("merging-*.json")
+    merging.write_text("{}")
+    assert measure_run(run, STUDY.read, SMALL.data.load) == taken
 
 
 def test_pictures_of_models(run):
@@ -137,18 +138,16 @@ def test_pictures_of_models(run):
     model = with_weights(run, **copy, encoder__bias=[0, 0, -2.0, -4.0])
     outcome = Outcome(Cell("circles", "beta 0.2", SMALL), (model,), {})
     results = Results(STUDY, "quick", (outcome,))
-    data, panel = [
-        axes for axes in drawings.draw_reconstructions(results).axes if axes.get_title()
-    ]
+    data, panel = [axes for axes in figures.draw_reconstructions(results).axes if axes.get_title()]
     shown, orange = (line.get_xydata() for line in panel.lines)
     assert orange == pytest.approx(shown / 2)
     assert data.lines[0].get_xydata() == pytest.approx(shown)
-    (axes,) = drawings.draw_posteriors(results).axes
+    (axes,) = figures.draw_posteriors(results).axes
     (ellipses,) = [each for each in axes.collections if hasattr(each, "get_widths")]
     assert ellipses.get_widths() == pytest.approx(2 * np.exp(-1.0))
     assert ellipses.get_heights() == pytest.approx(2 * np.exp(-2.0))
-    assert ellipses.get_offsets() == pytest.approx(shown[: drawings.DRAWN])
+    assert ellipses.get_offsets() == pytest.approx(shown[: figures.DRAWN])
     with pytest.raises(ValueError, match="by_beta must hold at least one beta"):
-        beta_sweep.reconstructions(np.zeros((3, 2)), {})
+        plots.reconstructions(np.zeros((3, 2)), {})
     with pytest.raises(ValueError, match="panels must hold at least one"):
-        beta_sweep.posterior_ellipses([])
+        plots.posterior_ellipses([])

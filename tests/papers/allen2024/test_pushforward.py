@@ -1,6 +1,7 @@
 """Theorems 1 and 2 of Allen (2024): decoders counted and estimated, claims on planted findings."""
 
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
 from math import log, pi
 
 import numpy as np
@@ -9,38 +10,37 @@ import torch
 from scipy.stats import norm
 
 from unpick.geometry import column_cosines, decoder_jacobians
-from unpick.papers.allen2024.pushforward import claims as claims
-from unpick.papers.allen2024.pushforward import mixings as mixings
-from unpick.papers.allen2024.pushforward import study as study
-from unpick.papers.allen2024.pushforward.figures import carried_lines, length_clouds
-from unpick.papers.allen2024.pushforward.mixings import MIXINGS, POINTS, Measured, information
+from unpick.papers.allen2024.pushforward import claims, decoders, figures
+from unpick.papers.allen2024.pushforward.decoders import DECODERS, POINTS, Measured, information
+from unpick.papers.allen2024.pushforward.plots import carried_lines, length_clouds
+from unpick.papers.allen2024.pushforward.study import STUDY
+from unpick.papers.allen2024.surfaces import plane
 from unpick.study import Results
-from unpick.theory.surfaces import plane
 
-RESULTS = Results(study.STUDY, "quick")
+RESULTS = Results(STUDY, "quick")
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Fewer draws than the study takes."""
-    monkeypatch.setattr(mixings, "DRAWS", 200_000)
-    monkeypatch.setattr(mixings, "SAMPLES", 1500)
-    monkeypatch.setattr(mixings, "NULLS", 20)
+    monkeypatch.setattr(decoders, "DRAWS", 200_000)
+    monkeypatch.setattr(decoders, "SAMPLES", 1500)
+    monkeypatch.setattr(decoders, "NULLS", 20)
 
 
-@pytest.mark.parametrize("name", MIXINGS)
+@pytest.mark.parametrize("name", DECODERS)
 def test_decoders_are_what_they_are_said_to_be(name):
     """Angles of columns; and their lengths, when the other latent moves."""
-    mixing = MIXINGS[name]
-    jacobians = decoder_jacobians(mixing.decode, POINTS)
-    assert (float(column_cosines(jacobians).per_sample.max()) < 1e-9) == mixing.orthogonal
+    known = DECODERS[name]
+    jacobians = decoder_jacobians(known.decode, POINTS)
+    assert (float(column_cosines(jacobians).per_sample.max()) < 1e-9) == known.orthogonal
     moves = []
     for k in range(2):
         other = POINTS.clone()
         other[:, 1 - k] += 0.7
-        speed = decoder_jacobians(mixing.decode, other).norm(dim=1)[:, k]
+        speed = decoder_jacobians(known.decode, other).norm(dim=1)[:, k]
         moves.append(float((speed - jacobians.norm(dim=1)[:, k]).abs().max()))
-    assert (max(moves) < 1e-9) == mixing.separate
+    assert (max(moves) < 1e-9) == known.separate
 
 
 def test_information_of_gaussians_is_known(rng):
@@ -53,7 +53,7 @@ def test_information_of_gaussians_is_known(rng):
 
 
 def test_chance_is_what_independent_numbers_reach(small, rng):
-    most = mixings.chance.__wrapped__()
+    most = decoders.largest_by_chance()
     assert 0 < most < 0.05
     independent = [information(*rng.uniform(size=(2, 1500))) for _ in range(10)]
     assert sum(each > most for each in independent) <= 1
@@ -62,37 +62,39 @@ def test_chance_is_what_independent_numbers_reach(small, rng):
 
 
 def test_counts_along_the_curves_of_a_plane_are_those_of_the_normal_distribution():
-    count = mixings.by_length(lambda z: plane(z, 2.0, 0.5))
-    half = mixings.RADIUS / np.array([2.0, 0.5])
+    count = decoders.count_by_length(lambda z: plane(z, 2.0, 0.5))
+    half = decoders.RADIUS / np.array([2.0, 0.5])
     share = norm.cdf(POINTS.numpy() + half) - norm.cdf(POINTS.numpy() - half)
-    assert count == pytest.approx(mixings.STEPS * share, abs=2)
+    assert count == pytest.approx(decoders.STEPS * share, abs=2)
 
 
 def test_counts_by_area_of_a_plane(small):
-    count = mixings.by_area(lambda z: plane(z, 2.0, 0.5))
+    count = decoders.count_by_area(lambda z: plane(z, 2.0, 0.5))
     density = norm.pdf(POINTS.numpy()).prod(1)
-    expected = mixings.DRAWS * density * pi * mixings.RADIUS**2
+    expected = decoders.DRAWS * density * pi * decoders.RADIUS**2
     assert np.abs(count - expected).max() < 4 * np.sqrt(expected.max())
 
 
 def test_what_an_oblique_linear_decoder_lacks(small):
     """Lengths of columns by the determinant, at every point and on average."""
-    found = mixings.measured.__wrapped__("linear U S V'")
-    short = np.log(np.linalg.norm(mixings.OBLIQUE, axis=0)).sum() - log(1.6 * 0.6)
+    found = decoders.measure("linear U S V'")
+    short = np.log(np.linalg.norm(decoders.OBLIQUE, axis=0)).sum() - log(1.6 * 0.6)
     assert found.gap == pytest.approx(short)
     assert found.contrast == pytest.approx(short)
     assert found.local_gap == pytest.approx(np.full(len(POINTS), short))
     assert np.abs(found.products - short).max() < 5 * found.error.max()
     assert np.abs(found.counted).max() < 5 * found.error.max()
-    lengths = np.abs(found.lengths) / np.linalg.norm(mixings.OBLIQUE, axis=0)
-    latents = mixings.draws(1500, seed=1 + list(MIXINGS).index("linear U S V'"))
+    lengths = np.abs(decoders.lengths_of("linear U S V'")) / np.linalg.norm(
+        decoders.OBLIQUE, axis=0
+    )
+    latents = decoders.draw_latents(1500, seed=1 + list(DECODERS).index("linear U S V'"))
     assert lengths == pytest.approx(latents.abs().numpy())
 
 
 def as_said(name):
     """Findings in agreement with the corrected theorem, and with themselves."""
-    mixing, points = MIXINGS[name], np.zeros(4)
-    gap = 0.0 if mixing.orthogonal else 0.3
+    known, points = DECODERS[name], np.zeros(4)
+    gap = 0.0 if known.orthogonal else 0.3
     return Measured(
         gap=gap,
         contrast=gap,
@@ -100,30 +102,29 @@ def as_said(name):
         products=points + gap - 0.01,
         error=points + 0.02,
         local_gap=points + gap,
-        lengths=np.zeros((5, 2)),
-        information=0.001 if mixing.separate else 0.2,
+        information=0.001 if known.separate else 0.2,
     )
 
 
-@pytest.fixture
-def planted(monkeypatch):
-    """Findings that a test may change, by name."""
-    found = {name: as_said(name) for name in MIXINGS}
-    monkeypatch.setattr(claims, "measured", found.__getitem__)
-    monkeypatch.setattr(claims, "chance", lambda: 0.01)
-    return found
+def planted(change=lambda name: {}, **linear):
+    """Results of `as_said`, but for what is changed of a decoder or of the linear one."""
+    said = {"singular": 0.001, "turned": 0.2, "off normal": 1e-15, "off product": 1e-15}
+    found = {name: replace(as_said(name), **change(name)).to_json() for name in DECODERS}
+    return replace(
+        RESULTS,
+        computed={
+            "decoders": found,
+            "linear": said | {name.replace("_", " "): v for name, v in linear.items()},
+            "independent": {"latents": 0.002, "chance": 0.01},
+        },
+    )
 
 
-def test_planted_findings_hold_but_for_independence(planted):
-    found = {
-        claim.check: claim.check(RESULTS).holds
-        for claim in study.STUDY.claims
-        if claim.check is not claims.along_left_singular  # which asks nobody
-    }
+def test_planted_findings_hold_but_for_independence():
+    found = {claim.check: claim.check(planted()).holds for claim in STUDY.claims}
     assert found == dict.fromkeys(found, True) | {claims.independent: False}
-    for name in claims.ORTHOGONAL:
-        planted[name] = replace(planted[name], information=0.001)
-    assert claims.independent(RESULTS).holds is True
+    none = planted(lambda name: {"information": 0.001} if name in claims.ORTHOGONAL else {})
+    assert claims.independent(none).holds is True
 
 
 @pytest.mark.parametrize(
@@ -140,32 +141,50 @@ def test_planted_findings_hold_but_for_independence(planted):
         (claims.falls_short, "ripple", {"products": np.full(4, 0.1)}, "10.0 counting errors"),
     ],
 )
-def test_what_is_not_so_is_found_out(planted, check, name, change, told):
-    planted[name] = replace(planted[name], **change)
-    verdict = check(RESULTS)
+def test_what_is_not_so_is_found_out(check, name, change, told):
+    verdict = check(planted(lambda each: change if each == name else {}))
+    assert verdict.holds is False
+    assert told in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("check", "change", "told"),
+    [
+        (claims.counted, {"off_normal": 0.1}, "off the Gaussian density by 1e-01"),
+        (claims.along_left_singular, {"singular": 0.02}, "0.020 nats along left singular"),
+        (claims.along_left_singular, {"turned": 0.005}, "0.005 along axes turned"),
+        (claims.along_left_singular, {"off_product": 0.1}, "to within 1e-01"),
+    ],
+)
+def test_what_is_not_so_of_a_linear_decoder_is_found_out(check, change, told):
+    verdict = check(planted(**change))
     assert verdict.holds is False
     assert told in verdict.evidence
 
 
 def test_axes_that_are_turned_from_the_singular_vectors_are_dependent(monkeypatch):
-    monkeypatch.setattr(claims, "chance", lambda: 0.02)
-    assert claims.along_left_singular(RESULTS).holds is True
-    monkeypatch.setattr(claims, "LEFT", np.eye(2))
-    assert claims.along_left_singular(RESULTS).holds is False
+    chance = {"latents": 0.0, "chance": 0.02}
+
+    def judged():
+        linear = decoders.measure_linear("quick")
+        computed = {"linear": linear, "independent": chance}
+        return claims.along_left_singular(replace(RESULTS, computed=computed)).holds
+
+    assert judged() is True
+    monkeypatch.setattr(decoders, "LEFT", np.eye(2))
+    assert judged() is False
 
 
-def test_measured_decoders_answer_both_readings_of_theorem_2(small, monkeypatch):
+def test_measured_decoders_answer_both_readings_of_theorem_2(small):
     """The study's own answer, from fewer draws."""
-    found = {name: mixings.measured.__wrapped__(name) for name in MIXINGS}
-    most = mixings.chance.__wrapped__()
-    monkeypatch.setattr(claims, "measured", found.__getitem__)
-    monkeypatch.setattr(claims, "chance", lambda: most)
+    computed = {name: compute("quick") for name, compute in STUDY.computed.items()}
+    results = replace(RESULTS, computed=computed)
     for check in (claims.counted, claims.multiply, claims.own_speed, claims.falls_short):
-        assert check(RESULTS).holds is True
-    assert claims.independent(RESULTS).holds is False
-    monkeypatch.setattr(study, "measured", found.__getitem__)
-    monkeypatch.setattr(study, "chance", lambda: most)
-    gaps, lengths = study.draw_both(RESULTS), study.draw_lengths(RESULTS)
+        assert check(results).holds is True
+    assert claims.independent(results).holds is False
+    found, most = claims.measured(results), computed["independent"]["chance"]
+    assert computed["independent"]["latents"] < most
+    gaps, lengths = figures.draw_both(results), figures.draw_lengths(results)
     bars, dots = gaps.axes
     assert [bar.get_width() for bar in bars.patches] == [
         max(0, each.gap) for each in found.values()
@@ -174,9 +193,18 @@ def test_measured_decoders_answer_both_readings_of_theorem_2(small, monkeypatch)
     assert shown == pytest.approx(
         [max(each.information, most / 10) for each in found.values()], abs=1e-12
     )
-    assert [axes.get_title().split(":")[0] for axes in lengths.axes] == list(study.SHOWN)
-    for axes, name in zip(lengths.axes, study.SHOWN, strict=True):
-        assert axes.lines[0].get_xydata() == pytest.approx(found[name].lengths)
+    assert [axes.get_title().split(":")[0] for axes in lengths.axes] == list(figures.SHOWN)
+    for axes, name in zip(lengths.axes, figures.SHOWN, strict=True):
+        assert axes.lines[0].get_xydata() == pytest.approx(decoders.lengths_of(name))
+        told = float(axes.get_title().split()[-2])
+        assert information(*axes.lines[0].get_xydata().T) == pytest.approx(told, abs=0.005)
+
+
+def test_findings_go_through_json_unchanged(small):
+    found = decoders.measure("ripple")
+    again = Measured.from_json(json.loads(json.dumps(found.to_json())))
+    for field in fields(Measured):
+        assert np.array_equal(getattr(again, field.name), getattr(found, field.name))
 
 
 def test_bands_of_lengths_are_level_where_they_are_independent(rng):
@@ -191,7 +219,7 @@ def test_bands_of_lengths_are_level_where_they_are_independent(rng):
 
 def test_lines_of_figure_1_cross_at_right_angles():
     """In both spaces, by the directions in which they are drawn."""
-    figure = study.draw_lines(RESULTS)
+    figure = figures.draw_lines(RESULTS)
     for axes in figure.axes:
         thick = [line.get_xydata() for line in axes.lines if line.get_linewidth() == 2]
         (crossing,) = [line.get_xydata()[0] for line in axes.lines if line.get_marker() == "o"]
@@ -207,9 +235,9 @@ def test_lines_of_figure_1_cross_at_right_angles():
 
 
 def test_a_chart_is_shaded_by_the_density():
-    flat = torch.from_numpy(study.RIGHT)  # a rotation: the prior is carried to itself
-    drawn = study.chart("turned", lambda z: z @ flat.T, np.eye(2), np.zeros(2))
+    flat = torch.from_numpy(decoders.RIGHT)  # a rotation: the prior is carried to itself
+    drawn = figures.chart("turned", lambda z: z @ flat.T, np.eye(2), np.zeros(2))
     prior = norm.pdf(drawn.image).prod(2)
     assert drawn.density == pytest.approx(prior)
     for latent, image in drawn.lines:
-        assert image == pytest.approx(latent @ study.RIGHT.T)
+        assert image == pytest.approx(latent @ decoders.RIGHT.T)
