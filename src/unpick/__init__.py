@@ -1,15 +1,19 @@
 """unpick shows why a variational autoencoder disentangles, and when it will not."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from unpick import probe as probe
     from unpick.diagnosis import diagnose as diagnose
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """`unpick.diagnose`, imported when it is first asked for: `import unpick` stays light."""
+    """Import `diagnose` and `probe` at first use, so that `import unpick` stays light."""
+    if name == "probe":
+        return import_module("unpick.probe")
     if name == "diagnose":
         from unpick.diagnosis import diagnose
 

@@ -1,7 +1,7 @@
 """Every measure of a finished run on one card, as `unpick measure` prints it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -12,9 +12,17 @@ from unpick.data import Dataset
 from unpick.geometry import haar_distance, polarized_regime
 from unpick.metrics import UDR, Interval, MetricValue, Scorecard, metric_names, scorecard, udr
 from unpick.probe.cache import measure_run, probe_run
-from unpick.probe.measures import active_alignment, alignment, orthogonality, polarization
+from unpick.probe.measures import MEASURES
 from unpick.probe.probe import Probe
 from unpick.runs import Run
+
+NAMES = {"active": "active latents"}
+NOTES = {
+    "column cosine": "0 is orthogonal",
+    "IMA contrast": "nats; 0 is orthogonal",
+    "Delta_KL": "below 0.03 in the polarized regime",
+}
+UNPRINTED = ("chance", "degenerate", "largest variance")  # told in notes, or only in studies
 
 
 @dataclass(frozen=True)
@@ -84,23 +92,11 @@ def measure_card(
     def measured(*measures: Any) -> dict[str, Any]:  # noqa: ANN401
         return measure_run(run, measures, lambda: dataset, options.samples, on_progress)
 
-    latents = run.config.model.latents
-    values = measured(alignment, orthogonality, polarization, active_alignment)
-    notes = {
-        "DtO": f"chance {values.get('chance', math.nan):.2f}; 0 is aligned",
-        "column cosine": "0 is orthogonal",
-        "IMA contrast": "nats; 0 is orthogonal",
-        "active": f"of {latents}",
-    }
-    if 1 < values.get("active", 0) < latents:
-        chance = haar_distance(int(values["active"]))
-        notes["DtO, active"] = f"chance {chance:.2f}; active latents only"
-    notes["Delta_KL"] = "below 0.03 in the polarized regime"
-    names = {"active": "active latents"}
+    latents, values = run.config.model.latents, measured(*MEASURES)
     rows = [
-        MetricValue(names.get(name, name), values[name], None, None, note, None)
-        for name, note in notes.items()
-        if name in values
+        MetricValue(NAMES.get(name, name), value, None, None, _note(name, values, latents), None)
+        for name, value in values.items()
+        if name not in UNPRINTED and not (name == "DtO, active" and values["active"] == latents)
     ]
     if not dataset.factors or latents < 2:
         return Scorecard(tuple(rows))
@@ -110,6 +106,15 @@ def measure_card(
         rows += scores_from_json(found[name])
         note = found["note"]
     return Scorecard(tuple(rows), note)
+
+
+def _note(name: str, values: Mapping[str, Any], latents: int) -> str:
+    """What a number means, beside it."""
+    if name == "DtO":
+        return f"chance {values['chance']:.2f}; 0 is aligned"
+    if name == "DtO, active":
+        return f"chance {haar_distance(int(values['active'])):.2f}; active latents only"
+    return f"of {latents}" if name == "active" else NOTES.get(name, "")
 
 
 def agreement(runs: Sequence[Run], dataset: Dataset, samples: int = 1000) -> UDR | None:

@@ -3,7 +3,8 @@
 A measure returns nothing for a model that it does not apply to: one without a decoder, with a
 single latent, or without known factors. To add one, write a function here (or in a paper's
 folder, or in your own file); metrics of codes and factors belong to `unpick.metrics`, geometry of
-a decoder to `unpick.geometry`, and a measure only names their numbers.
+a decoder to `unpick.geometry`, and a measure only names their numbers. An entry in `MEASURES`
+makes `unpick measure` print it, on runs that were measured before, too.
 """
 
 from collections.abc import Sequence
@@ -135,6 +136,8 @@ def take(probe: Probe, measures: Sequence[Measure]) -> dict[str, float]:
     return {name: value for measure in measures for name, value in measure(probe).items()}
 
 
+# What `unpick measure` takes of every run.
+MEASURES: tuple[Measure, ...] = (alignment, orthogonality, polarization, active_alignment)
 # What a study's table shows unless it names others.
 STANDARD: tuple[Measure, ...] = (
     alignment,
