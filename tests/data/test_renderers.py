@@ -142,6 +142,7 @@ def test_area_grows_with_the_square_of_scale(shape):
 @pytest.mark.parametrize("size", [64, 32])
 def test_mean_pixel_is_that_of_dsprites(size):
     looks = np.stack(np.unravel_index(np.arange(720), (3, 6, 40)), axis=1)
+    looks = looks[looks[:, 2] % 3 == 0]  # of a third of all orientations
     images = draw(*looks.T, x=16, y=15, size=size)
     assert images.mean() == pytest.approx(0.0425, rel=0.02)
 
@@ -188,10 +189,11 @@ def test_x_goes_right_and_y_goes_down_and_y_runs_fastest():
 
 @pytest.mark.parametrize("size", [64, 32])
 def test_all_positions_at_once_are_those_drawn_one_by_one(size):
-    look = (2, 4, 11)
-    x, y = np.divmod(np.arange(1024), 32)
+    look, some = (2, 4, 11), np.r_[0:1024:13, 1023]  # 13: every x and every y
+    x, y = np.divmod(some, 32)
+    assert {*x} == {*y} == {*range(32)}
     assert np.array_equal(
-        sprites.render_at_all_positions(look, size).reshape(1024, size, size),
+        sprites.render_at_all_positions(look, size).reshape(1024, size, size)[some],
         draw(*look, x=x, y=y, size=size),
     )
 
