@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any
@@ -64,11 +64,15 @@ class Workers:
             # Empty calls first, so that it watches every process that does work.
             for _ in range(self.jobs):
                 self.pool.submit(_no_op)
-            futures = [self.pool.submit(_call, work, *each) for each in arguments]
+            futures = {self.pool.submit(_call, work, *each) for each in arguments}
         reader = threading.Thread(target=self._read, args=(on_report,), daemon=True)
         reader.start()
+        results: list[Any] = []
         try:
-            results = [future.result() for future in as_completed(futures)]
+            while futures:
+                # A signal that another thread handles does not wake this one, hence the timeout.
+                done, futures = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+                results += [future.result() for future in done]
         except BrokenProcessPool:
             raise ChildProcessError(
                 "a worker process was killed, perhaps for want of memory; "

@@ -1,0 +1,78 @@
+"""Rendered arrays are cached: whole, read-only, and checked."""
+
+import numpy as np
+import pytest
+
+from unpick.data.cache import atomic_write, cached_array, data_folder
+from unpick.data.dataset import DataDamaged
+
+
+def rows(start, stop):
+    return np.arange(start, stop, dtype=np.uint8)[:, None] * np.ones(3, np.uint8)
+
+
+def never():
+    raise AssertionError("rendered again")
+    yield
+
+
+def test_array_is_rendered_once_and_mapped_read_only(cache_folder):
+    first = cached_array("a", (5, 3), iter([rows(0, 2), rows(2, 5)]))
+    again = cached_array("a", (5, 3), never())
+    assert isinstance(again, np.memmap)
+    assert np.array_equal(first, rows(0, 5))
+    assert np.array_equal(again, rows(0, 5))
+    with pytest.raises(ValueError, match="read-only"):
+        again[0] = 1
+    assert [path.name for path in cache_folder.iterdir()] == ["a.npy"]
+
+
+def test_half_an_array_never_stands_under_its_name(cache_folder):
+    def interrupted():
+        yield rows(0, 2)
+        assert not (cache_folder / "a.npy").exists()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cached_array("a", (5, 3), interrupted())
+    assert list(cache_folder.iterdir()) == []
+
+
+def test_of_two_writers_at_once_each_leaves_a_whole_file(cache_folder):
+    path = cache_folder / "deeper" / "a"
+    with atomic_write(path) as one, atomic_write(path) as other:
+        one.write(b"one")
+        other.write(b"other")
+    assert path.read_bytes() == b"one"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("blocks", [[rows(0, 4)], [rows(0, 6)], [rows(0, 5)[:, :2]]])
+def test_blocks_that_do_not_make_the_array_are_refused(cache_folder, blocks):
+    with pytest.raises(ValueError, match="a: "):
+        cached_array("a", (5, 3), iter(blocks))
+    assert list(cache_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "junk", "shape", "dtype"])
+def test_damaged_file_is_named_and_refused(cache_folder, damage):
+    path = cache_folder / "a.npy"
+    cached_array("a", (5, 3), iter([rows(0, 5)]))
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-1])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "junk":
+        path.write_bytes(b"no array at all, whatever its name says" * 10)
+    elif damage == "shape":
+        np.save(path, rows(0, 4))
+    else:
+        np.save(path, rows(0, 5).astype(np.int32))
+    with pytest.raises(DataDamaged, match=r"a\.npy .*delete it"):
+        cached_array("a", (5, 3), never())
+
+
+def test_folder_defaults_to_the_users_cache(monkeypatch):
+    monkeypatch.delenv("UNPICK_DATA", raising=False)
+    assert data_folder().is_absolute()
+    assert "unpick" in str(data_folder())
