@@ -172,9 +172,9 @@ def test_latents_are_looked_at_every_500_steps(tmp_path):
     assert latents["step"].tolist() == [500, 1000]
     training = Training([config], config.data.load())
     training.advance(500)
-    for name, values in training.look().items():
+    for name, values in training.latent_statistics().items():
         assert latents[name][0].tolist() == pytest.approx(values[0].tolist(), rel=1e-5)
-    x = training.watched
+    x = training.validation
     q = training.model.encode(x[None])
     assert latents["kl"][0].sum() == pytest.approx(float(q.kl().mean().detach()), rel=1e-5)
     (point,) = quiet([replace(config, objective=AE(), model=POINT, steps=501)], tmp_path)
