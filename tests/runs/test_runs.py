@@ -11,7 +11,7 @@ from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.objectives import AE, BetaVAE
 from unpick.runs import DamagedRun, Runner, folder, load_together, make
-from unpick.runs.disk import append_log, checkpoints, create, save_checkpoint, sweep
+from unpick.runs.disk import append_log, checkpoints, create, save_checkpoint, trim_logs
 from unpick.runs.executor import _common_step, plan, train_group
 from unpick.training import Adam, RunConfig, Training, train
 
@@ -219,7 +219,7 @@ def test_what_a_kill_left_is_swept_up(tmp_path):
 
 def test_the_log_is_cut_where_training_goes_on(tmp_path):
     append_log(tmp_path, [{"step": s} for s in (10, 20, 30)])
-    sweep(tmp_path, 20)
+    trim_logs(tmp_path, 20)
     assert (tmp_path / "log.jsonl").read_text() == '{"step": 10}\n{"step": 20}\n'
 
 

@@ -113,7 +113,7 @@ def train(
     contest: Contest, folder: Path, seconds: float, show: Callable[[ProgressUpdate], None]
 ) -> None:
     """Train the change to the end, from the last checkpoint if there is one."""
-    disk.sweep_halves(folder)
+    disk.remove_partial_files(folder)
     if found := disk.checkpoints(folder):
         contest.restore(max(found), disk.load_checkpoint(found[max(found)]))
     saved, steps = time.monotonic(), contest.config.steps

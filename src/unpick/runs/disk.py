@@ -1,14 +1,15 @@
 """A run on disk: one member's training, in a folder named by the hash of its configuration.
 
-config.json        what was asked for; its hash is the end of the folder's name
-environment.json   where it ran
+config.json        the configuration; its hash ends the folder's name
+environment.json   versions and machine
 log.jsonl          the loss and its terms, about 200 records
-latents.jsonl      what each latent does, every 500 steps
-checkpoint-...     while it is under way: all that is needed to go on
-weights.safetensors, results.json    when it is done; results.json comes last and marks that
+latents.jsonl      statistics of each latent, every 500 steps
+checkpoint-...     while training: all that is needed to resume
+weights.safetensors, results.json    the result; results.json is written last and marks the end
+measures/          cached measures (`unpick.probe`)
 
-Every file is written under a temporary name and renamed, so that a file that is there is whole.
-Nothing is pickled. What does not fit its checksum is refused, never repaired.
+Every file is written under a temporary name and renamed, so that no file is half written. Nothing
+is pickled. A file that does not match its checksum is refused, never repaired.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ LOGS = ("log.jsonl", "latents.jsonl")
 
 
 class DamagedRun(ValueError):
-    """A run folder is not what it should be; the message names it and says why."""
+    """A run folder is damaged; the message names the folder and the reason."""
 
 
 def damaged(path: Path, what: str) -> DamagedRun:
@@ -50,8 +51,8 @@ class Run:
 
     Attributes:
         path: Its folder.
-        config: What was asked for.
-        results: What came out: final terms, seconds, shape of the data, checksum of the weights.
+        config: The run's configuration.
+        results: Final loss terms, seconds, shape of the data, checksum of the weights.
     """
 
     path: Path
@@ -63,7 +64,7 @@ class Run:
         return [json.loads(line) for line in (self.path / "log.jsonl").read_text().splitlines()]
 
     def latents(self) -> dict[str, Tensor]:
-        """What each latent did: `step` (t,), and `deviation`, `variance` and `kl`, each (t, d).
+        """Statistics of each latent: `step` (t,); `deviation`, `variance`, `kl`, each (t, d).
 
         On validation observations, every 500 steps; empty for point posteriors.
         """
@@ -104,7 +105,7 @@ def create(config: RunConfig, root: Path) -> Path:
     """Make the run's folder, if need be, and check that it is this configuration's."""
     path = folder(config, root)
     path.mkdir(parents=True, exist_ok=True)
-    sweep_halves(path)
+    remove_partial_files(path)
     if not (path / "config.json").exists():
         write(path / "environment.json", json.dumps(environment(), indent=2).encode())
         write(path / "config.json", dumps(config).encode())
@@ -175,14 +176,14 @@ def load_checkpoint(file: Path) -> dict[str, Tensor]:
         raise damaged(file.parent, f"{file.name} cannot be read ({error})") from None
 
 
-def sweep_halves(path: Path) -> None:
-    """Drop half-written files that a kill left behind; only for who holds the lock."""
+def remove_partial_files(path: Path) -> None:
+    """Remove half-written files that a kill left behind. Call it only while holding the lock."""
     for half in path.glob(".*.[0-9]*"):
         half.unlink()
 
 
-def sweep(path: Path, step: int) -> None:
-    """Drop the records after `step`, and a line that a kill cut off."""
+def trim_logs(path: Path, step: int) -> None:
+    """Remove log records after `step`, and a last line that a kill cut off."""
     for name in LOGS:
         file, kept = path / name, []
         for line in file.read_text().splitlines() if file.exists() else ():
@@ -201,7 +202,7 @@ def append_log(path: Path, records: Iterable[dict[str, Any]], name: str = "log.j
 
 
 def finite(record: dict[str, Any]) -> dict[str, Any]:
-    """The same with null for what is not finite, which JSON has no word for."""
+    """The same record with null for values that are not finite, which JSON cannot hold."""
     return {name: _finite(value) for name, value in record.items()}
 
 
@@ -232,7 +233,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def environment() -> dict[str, object]:
-    """What a number may depend on besides its configuration."""
+    """Versions and machine: what a result may depend on besides its configuration."""
     return {
         "unpick": unpick.__version__,
         "python": platform.python_version(),

@@ -1,9 +1,9 @@
-"""Make the runs that are asked for: read what is finished, resume what is begun, train the rest.
+"""Make runs: read finished ones, resume interrupted ones, train the rest.
 
-Small networks train as ensembles, an equal share of the members for each worker process. A big
-network or a convolutional one gains nothing from company and trains alone. A worker has one
-thread: two threads that share a step wait for each other, two processes do not, and on a machine
-with other work to do the difference is tenfold.
+Small networks train as ensembles, split evenly over the worker processes. Large and convolutional
+networks train alone, since an ensemble of them is no faster. A worker has one thread: two threads
+that share a training step wait for each other, two processes do not. On a busy machine the
+difference is tenfold.
 """
 
 import contextlib
@@ -36,8 +36,8 @@ def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
     """The finished runs of these configurations, in their order.
 
     Safe to call from several processes at once and to kill at any moment: a run is locked while
-    it is trained, whoever comes second waits and then reads it, and a killed one goes on from
-    its last checkpoint.
+    it is trained, a second process waits and then reads it, and a killed run resumes from its
+    last checkpoint.
 
     Args:
         configs: One a run.
@@ -67,7 +67,7 @@ def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
 def plan(
     configs: Sequence[RunConfig], shapes: dict[DataConfig, tuple[int, ...]], jobs: int
 ) -> list[list[RunConfig]]:
-    """What trains together: equal shares of a small family for each worker, big networks alone."""
+    """Groups that train together: small networks in equal shares, each other network alone."""
     families: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         families[config.family()].append(config)
@@ -76,7 +76,7 @@ def plan(
         small = trains_together(members[0], shapes[members[0].data])
         share = min(MOST_TOGETHER, -(-len(members) // jobs)) if small else 1
         groups += [members[k : k + share] for k in range(0, len(members), share)]
-    # The longest first, so that all workers end alike.
+    # The longest first, so that workers finish at about the same time.
     return sorted(groups, key=lambda g: -work(g, n_weights(g[0], shapes[g[0].data])))
 
 
@@ -98,7 +98,7 @@ def _n_weights(model: ModelConfig, shape: tuple[int, ...], decodes: bool) -> int
 def train_group(
     configs: Sequence[RunConfig], root: Path, dataset: Dataset, seconds: float, show: Show
 ) -> None:
-    """Train configurations of one family, from wherever each was left, to their end."""
+    """Train configurations of one family to the end, each from its last checkpoint."""
     paths = {config: disk.folder(config, root) for config in configs}
     with locked(sorted(paths.values()), show):
         for config in configs:
@@ -117,13 +117,13 @@ def _work(configs: list[RunConfig], root: Path, seconds: float, show: Show) -> N
 
 @cache
 def _load(data: DataConfig) -> Dataset:
-    """In a worker, which may train several groups on the same data."""
+    """Cached, since a worker may train several groups on the same data."""
     return data.load()
 
 
 @contextlib.contextmanager
 def threads(number: int) -> Iterator[None]:
-    """So many threads meanwhile; one for small networks, which wait for each other too often."""
+    """Set the number of threads inside the block; small networks are fastest with one."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
@@ -133,10 +133,10 @@ def threads(number: int) -> Iterator[None]:
 
 
 def _common_step(found: dict[RunConfig, dict[int, Path]]) -> tuple[int, list[RunConfig]]:
-    """The step that most members can go on from, the latest if several, and those members.
+    """The step from which most members can resume (the latest such step), and those members.
 
-    A kill can fall between the checkpoints of one ensemble. The old ones are removed only after
-    all new ones are there, so there is a step that all its members share.
+    A kill can fall between the checkpoints of one ensemble. Old checkpoints are removed only after
+    all new ones are written, so all members share at least one step.
     """
     steps = {config: set(files) or {0} for config, files in found.items()}
     count = Counter(step for each in steps.values() for step in each)
@@ -155,7 +155,7 @@ def _train_from(
         training.restore(step, states)
     logs: dict[str, list[dict[str, Any]]] = {name: [] for name in disk.LOGS}
     for path in paths:
-        disk.sweep(path, step)
+        disk.trim_logs(path, step)
     started = saved = time.monotonic()
     for tick in ticks(training):
         for name, values in zip(
@@ -167,14 +167,14 @@ def _train_from(
         halted = None
         try:
             show(progress_update(training, tick))
-        except KeyboardInterrupt as halt:  # nothing is lost: the last checkpoint is of this step
+        except KeyboardInterrupt as halt:  # save a checkpoint of this step first
             halted = halt
         if not (tick.last or halted) and time.monotonic() - saved < seconds:
             continue
         elapsed = spent + time.monotonic() - started
         for name, records in logs.items():
             for k, path in enumerate(paths):
-                disk.append_log(path, [_of_member(record, k) for record in records], name)
+                disk.append_log(path, [_member_record(record, k) for record in records], name)
             records.clear()
         if not tick.last:
             _save(training, paths, elapsed)
@@ -192,12 +192,12 @@ def _train_from(
         disk.finish(path, {name: tensor[k] for name, tensor in weights.items()}, results)
 
 
-def _of_member(record: dict[str, Any], k: int) -> dict[str, Any]:
+def _member_record(record: dict[str, Any], k: int) -> dict[str, Any]:
     return {name: value[k] if isinstance(value, list) else value for name, value in record.items()}
 
 
 def _save(training: Training, paths: Sequence[Path], elapsed: float) -> None:
-    """New checkpoints of all members first, then away with the old ones."""
+    """Write new checkpoints of all members, then remove the old ones."""
     for k, path in enumerate(paths):
         state = {**training.state(k), "seconds": torch.tensor(elapsed)}
         disk.save_checkpoint(path, training.step, state)
@@ -207,10 +207,10 @@ def _save(training: Training, paths: Sequence[Path], elapsed: float) -> None:
 
 @contextlib.contextmanager
 def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
-    """Hold the locks of run folders, which are made if need be.
+    """Hold the locks of run folders inside the block; folders that are missing are made.
 
-    The kernel releases them if the process dies. They are always taken in one order, so that two
-    processes cannot wait for each other; who waits goes on reporting, and so hears a halt.
+    The kernel releases a lock if its process dies. Locks are always taken in the same order, so
+    that two processes cannot deadlock. A waiting process keeps reporting, and so notices a stop.
     """
     with contextlib.ExitStack() as stack:
         for path in paths:
@@ -219,16 +219,16 @@ def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
             waiting = ProgressUpdate(
                 "lock", "waiting for another process", 0, 1, 0.0, path.name, {}
             )
-            while not _take(file):
+            while not _try_lock(file):
                 show(waiting)
                 time.sleep(0.2)
-                if _take(file):
+                if _try_lock(file):
                     show(waiting._replace(step=1))
                     break
         yield
 
 
-def _take(file: IO[str]) -> bool:
+def _try_lock(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What a study is: a table or figure of a paper, said as data; and what came out of it."""
+"""A study: a table or figure of a paper as data, and its results."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,12 @@ class Cell:
     """Runs that differ in their seed only: one entry of a table, or one point of a figure.
 
     Attributes:
-        row: Heads a group of entries; the data set, as a rule.
-        column: The entry within it; the method, as a rule.
-        config: What is run, with one seed after the other.
-        seeds: How many, unless somebody asks for more or fewer.
+        row: Heading of a group of entries, usually the data set.
+        column: The entry within the group, usually the method.
+        config: The configuration that is run for every seed.
+        seeds: The number of seeds by default.
         published: The printed value of each measure, where there is one.
-        note: What was chosen here because the paper does not say it, or what stands for what.
+        note: Choices that the paper leaves open, and stand-ins for its data.
         first: The first seed. Set it when shorter runs must not share seeds with longer ones.
     """
 
@@ -52,11 +52,11 @@ class Cell:
     first: int = 0
 
     def configs(self, seeds: int | None = None) -> list[RunConfig]:
-        """One a seed."""
+        """One configuration a seed."""
         return [self.with_seed(k) for k in range(seeds or self.seeds)]
 
     def with_seed(self, k: int) -> RunConfig:
-        """Of its k-th run."""
+        """The configuration of the k-th run."""
         return replace(self.config, seed=self.first + k)
 
 
@@ -65,10 +65,10 @@ class Outcome:
     """A cell, its runs, and what was measured on each of them.
 
     Attributes:
-        cell: What was asked for.
-        runs: Finished ones, by seed.
-        values: For each measure a value a run; nan for a run that has none.
-        departs: What differs from the published setting, or is not said there; empty if nothing.
+        cell: The cell that was run.
+        runs: Its finished runs, by seed.
+        values: For each measure one value a run; nan where a run has none.
+        departs: How the setting differs from the published one, and what the paper leaves open.
     """
 
     cell: Cell
@@ -91,11 +91,10 @@ class Outcome:
         return int(np.isfinite(self.values[measure]).sum())
 
     def differs(self, measure: str) -> float | None:
-        """From the published value, in standard errors of the difference.
+        """Difference to the published value, in standard errors.
 
-        None if there is none, or its error is not known.
-        The published value's own error counts, of as many restarts as the paper had, and the half
-        unit of its last digit that printing it took away.
+        None if nothing is published, or its error is not known. The standard error combines ours,
+        the published one (for the paper's number of restarts) and rounding of the last digit.
         """
         printed = self.cell.published.get(measure)
         if printed is None or math.isnan(printed.error) or self.count(measure) < 2:
@@ -106,7 +105,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What came out of a study at one scale.
+    """The results of a study at one scale.
 
     Attributes:
         study: Which.
@@ -132,7 +131,7 @@ class Results:
         return rows
 
     def all_hold(self, checks: Mapping[str, bool]) -> "bool | None":
-        """Whether all of them hold; not known if they do but the study is not complete."""
+        """True if all checks hold and every cell has runs; None if cells are missing."""
         if not all(checks.values()):
             return False
         whole = len(self.outcomes) == len(self.study.cells(self.scale))
@@ -141,7 +140,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, None if what it speaks of was not measured, and the evidence."""
+    """Whether a claim holds (None: it was not measured), and the evidence."""
 
     holds: bool | None
     evidence: str
@@ -157,14 +156,14 @@ Check: TypeAlias = Callable[[Results], Verdict]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the source says, in our words, and how to tell from the results."""
+    """A claim of the source in our words, and its check."""
 
     text: str
     check: Check
 
 
 def trained(check: Check) -> Check:
-    """The same, but without a verdict at scale `quick`, where nothing is trained to the end."""
+    """The same check, without a verdict at scale `quick`, where training stops early."""
 
     def careful(results: Results) -> Verdict:
         verdict = check(results)
@@ -222,7 +221,7 @@ class Study:
         return [" ".join(text.split()) for text in self.about.split("\n\n") if text.strip()]
 
     def departures(self, cell: Cell) -> str:
-        """What differs between a cell and the same one at the scale of the paper, and its note."""
+        """How a cell departs from the same cell at the scale of the paper, and its note."""
         for paper in self.cells("paper"):
             if (paper.row, paper.column) == (cell.row, cell.column):
                 told = departures(cell.config, paper.config)
@@ -231,7 +230,7 @@ class Study:
 
 
 def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConfig) -> str:
-    """What differs between two configurations of a kind, in words.
+    """The differences between two configurations, in words.
 
     Example:
         >>> from unpick.training import preset

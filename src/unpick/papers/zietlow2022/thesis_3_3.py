@@ -26,7 +26,7 @@ from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.restarts import restarts
 from unpick.plots import latent_squares
 from unpick.probe import latent_means
-from unpick.study.comparing import drawing
+from unpick.study.comparison_figure import drawing
 from unpick.study.published import Printed
 from unpick.study.study import Cell, Check, Claim, Drawing, Results, Scale, Study, Verdict
 

@@ -21,7 +21,7 @@ from unpick.papers.bhowal2024.scores.claims import (
 from unpick.papers.bhowal2024.scores.figures import Cloud, score_relation
 from unpick.papers.bhowal2024.scores.readings import OBSERVATIONS, READINGS, together
 from unpick.papers.bhowal2024.settings import cells
-from unpick.study.comparing import drawing
+from unpick.study.comparison_figure import drawing
 from unpick.study.study import Claim, Drawing, Outcome, Results, Study, trained
 
 SCORE, DTO = "OD-Score", "DtO / chance"

@@ -20,7 +20,7 @@ from unpick.papers.zietlow2022.chapter3 import (
 )
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.thesis_3_2.figures import delta_kl_curves
-from unpick.study.comparing import drawing
+from unpick.study.comparison_figure import drawing
 from unpick.study.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
 
 METHODS: dict[Data, Method] = {

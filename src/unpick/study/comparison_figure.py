@@ -1,4 +1,4 @@
-"""A study's table as a picture, for any study that has published numbers."""
+"""A figure of our numbers beside the published ones, for any study that has them."""
 
 from collections.abc import Collection
 from functools import partial
@@ -14,7 +14,7 @@ def drawing(name: str, measure: str, label: str, leave: Collection[str] = ()) ->
 
     Args:
         name: Of the file.
-        measure: A key of `studies.measures.readings`.
+        measure: A name that the study's measures give.
         label: The measure in words.
         leave: Rows to leave out.
     """
