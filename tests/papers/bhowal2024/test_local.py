@@ -9,10 +9,12 @@ import torch
 from unpick.data.synthetic import SynthLin
 from unpick.geometry.neighbourhood import noise_pairs
 from unpick.papers.bhowal2024 import settings as bhowal
-from unpick.papers.bhowal2024.local import claims as claims
+from unpick.papers.bhowal2024.local import claims
 from unpick.papers.bhowal2024.local import study as bhowal_local
 from unpick.papers.bhowal2024.local.figures import Change, Sizes, changes, sizes
-from unpick.papers.bhowal2024.local.readings import FILE, local_errors, paired, readings
+from unpick.papers.bhowal2024.local.readings import local_decoders, local_errors, paired
+from unpick.probe import measure_run
+from unpick.probe.cache import file_of
 from unpick.runs import Run, Runner, make, read
 from unpick.runs.disk import folder
 from unpick.study.published import Printed
@@ -81,18 +83,18 @@ def test_p_values_tell_the_direction(generator):
     assert paired(np.array([*steady, -1000.0])) < 0.01  # which a t-test would not see
 
 
-def test_readings_are_kept_and_read_back(tmp_path):
+def test_measures_are_cached_and_read_back(tmp_path):
     make([CONFIG], Runner(tmp_path, jobs=1, progress=False))
     run = read(folder(CONFIG, tmp_path))
-    taken = readings(run, CONFIG.data.load)
+    taken = measure_run(run, bhowal_local.STUDY.read, CONFIG.data.load)
     assert taken["Jacobian"] > 0
 
     def refuse():
         raise AssertionError
 
-    assert readings(run, refuse) == taken
-    (run.path / FILE).write_text("{}")
-    assert readings(run, CONFIG.data.load) == taken
+    assert measure_run(run, bhowal_local.STUDY.read, refuse) == taken
+    file_of(run, local_decoders).write_text("{}")
+    assert measure_run(run, bhowal_local.STUDY.read, CONFIG.data.load) == taken
 
 
 def outcome(row="sprites", column="VAE", printed=None, **values):

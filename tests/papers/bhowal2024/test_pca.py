@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +8,12 @@ from sklearn.decomposition import PCA
 
 from unpick.data.sprites import FACTORS
 from unpick.models.linear import LinearModel, from_axes, pca, ppca
-from unpick.papers.bhowal2024.pca import claims as claims
-from unpick.papers.bhowal2024.pca import readings as readings
+from unpick.papers.bhowal2024.pca import claims, readings
 from unpick.papers.bhowal2024.pca import study as bhowal_pca
+from unpick.papers.bhowal2024.pca.claims import PRINTED
 from unpick.papers.bhowal2024.pca.figures import printed_and_read, reconstructions
-from unpick.papers.bhowal2024.pca.readings import SETS, Survey
-from unpick.papers.bhowal2024.pca.study import PRINTED, rebuilt
+from unpick.papers.bhowal2024.pca.readings import PICTURED, SETS, Survey, survey_from_json
+from unpick.study.running import compute
 from unpick.study.study import Results
 
 NAMES = [*SETS]
@@ -27,7 +28,13 @@ def x(generator):
 
 @pytest.fixture(scope="module")
 def sprites():
-    return readings.drawn(32, 400)
+    return readings.draw_sprites(32, 400)
+
+
+@pytest.fixture(scope="module")
+def axes(sprites):
+    """All axes of the small sprites, largest variance first."""
+    return readings.principal_axes(sprites[0])[0]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +52,7 @@ def test_what_axes_leave_out_is_their_variance_and_sets_add_up(x):
     model, variances = pca(x, 6), np.linalg.eigvalsh(np.cov(x.numpy().T, ddof=0))[::-1]
     sets = [slice(0, 2), slice(2, 5), slice(4, 6), slice(0, 0)]
     errors = [(x - from_axes(model, x, axes)).square().sum(1).mean().item() for axes in sets]
-    np.testing.assert_allclose(readings.left_out(variances, sets), errors)
+    np.testing.assert_allclose(readings.projection_errors(variances, sets), errors)
     parts = [from_axes(model, x, axes) - model.mean for axes in (slice(0, 2), slice(2, 6))]
     torch.testing.assert_close(model.mean + sum(parts), x)
     with pytest.raises(ValueError, match="must come from pca"):
@@ -55,7 +62,7 @@ def test_what_axes_leave_out_is_their_variance_and_sets_add_up(x):
 def test_axes_of_images_with_pixels_that_never_change(x):
     images = torch.zeros(50, 9).double()
     images[:, [0, 2, 3, 5, 6, 8]] = x
-    model, codes = readings.axes_of(images)
+    model, codes = readings.principal_axes(images)
     eye = torch.eye(9).double()
     torch.testing.assert_close(model.weights.T @ model.weights, eye, atol=1e-12, rtol=0)
     torch.testing.assert_close(codes, (images - model.mean) @ model.weights, atol=1e-6, rtol=0)
@@ -64,40 +71,40 @@ def test_axes_of_images_with_pixels_that_never_change(x):
     assert (codes[:, 6:] == 0).all()
 
 
-def test_errors_of_the_survey_are_those_of_its_pictures(small, sprites):
+def test_errors_of_the_survey_are_those_of_its_pictures(small, sprites, axes):
     images, _ = sprites
-    pixels = LinearModel(small.model.mean, torch.eye(1024).double(), 0.0)
-    rising = LinearModel(small.model.mean, small.model.weights.flip(1), 0.0)
-    ways = {"falling variance": small.model, "rising variance": rising, "pixels": pixels}
+    pixels = LinearModel(axes.mean, torch.eye(1024).double(), 0.0)
+    rising = LinearModel(axes.mean, axes.weights.flip(1), 0.0)
+    ways = {"falling variance": axes, "rising variance": rising, "pixels": pixels}
     for way, model in ways.items():
         for name, error in zip(NAMES, small.errors[way], strict=True):
-            axes = readings.scaled(SETS[name], 32)
-            found = (images - from_axes(model, images, axes)).square().sum(1).mean().item()
+            some = readings.scale_axes(SETS[name], 32)
+            found = (images - from_axes(model, images, some)).square().sum(1).mean().item()
             assert found == pytest.approx(error, abs=1e-4)
-    assert readings.scaled(SETS["2500 to 3000"], 32) == slice(625, 750)
-    assert readings.scaled(SETS["2500 to 3000"], 64) == SETS["2500 to 3000"]
+    assert readings.scale_axes(SETS["2500 to 3000"], 32) == slice(625, 750)
+    assert readings.scale_axes(SETS["2500 to 3000"], 64) == SETS["2500 to 3000"]
     assert sum(small.held[name] for name in ("first 1500", "1500 to 2500", "2500 to 3000")) <= 1
 
 
 def test_shares_of_variance(rng):
     values = rng.integers(4, size=800)
     own = torch.from_numpy(np.eye(4)[values])
-    assert readings.share(own, values) == pytest.approx(1)
-    assert abs(readings.share(own, rng.integers(4, size=800))) < 0.02
+    assert readings.variance_share(own, values) == pytest.approx(1)
+    assert abs(readings.variance_share(own, rng.integers(4, size=800))) < 0.02
     half = torch.cat([own, torch.from_numpy(np.eye(4)[rng.integers(4, size=800)])], 1)
-    assert readings.share(half, values) == pytest.approx(0.5, abs=0.03)
+    assert readings.variance_share(half, values) == pytest.approx(0.5, abs=0.03)
 
 
 def test_planted_codes_are_predicted_and_noise_is_not(rng):
     sizes = [factor.size for factor in FACTORS]
     positions = rng.integers(sizes, size=(1000, 5))
     codes = torch.from_numpy(positions[:, [0, 1]] / np.array([0.1, 1.0]))
-    found = readings.by_neighbours(codes, positions)
+    found = readings.predict_by_neighbours(codes, positions)
     assert found["shape"] == 1
     assert found["scale"] == pytest.approx(1)
     assert max(found["x"], found["y"]) < 0.1
     assert "orientation" not in found
-    still = readings.by_neighbours(0 * codes, positions)
+    still = readings.predict_by_neighbours(0 * codes, positions)
     assert max(still.values()) < 0.1
 
 
@@ -108,11 +115,11 @@ def test_places_are_read_from_edges_of_either_sign(rng):
     signs = torch.from_numpy(rng.choice([-1.0, 1.0], size=500))
     images[torch.arange(500), positions[:, 4], positions[:, 3]] = signs
     eye = torch.eye(1024).double()
-    found = readings.by_place(images.flatten(1), eye, positions)
+    found = readings.predict_by_location(images.flatten(1), eye, positions)
     assert min(found.values()) == pytest.approx(1)
-    assert readings.by_neighbours(images.flatten(1), positions)["x"] < 0.5
-    assert readings.predicted(images.flatten(1), eye, positions)["x"] == pytest.approx(1)
-    blank = readings.by_place(0 * images.flatten(1), eye, positions)
+    assert readings.predict_by_neighbours(images.flatten(1), positions)["x"] < 0.5
+    assert readings.predict_factors(images.flatten(1), eye, positions)["x"] == pytest.approx(1)
+    blank = readings.predict_by_location(0 * images.flatten(1), eye, positions)
     assert max(blank.values()) < 0.1
 
 
@@ -124,7 +131,7 @@ def test_the_position_of_small_sprites_is_in_every_set(small):
 
 def test_errors_of_any_projection_agree_on_their_total(rng):
     energies = rng.exponential(size=4096)
-    errors = readings.left_out(energies, [*SETS.values()])
+    errors = readings.projection_errors(energies, [*SETS.values()])
     assert claims.totals(errors) == pytest.approx([energies.sum()] * 2)
     assert claims.totals(PRINTED) == pytest.approx([24.20, 23.51])
 
@@ -150,12 +157,11 @@ def planted(energies=FALLING, **changes):
     sets = [*SETS.values()]
     told = {"shape": 0.1, "scale": 0.8, "x": 0.99, "y": 0.98}
     values = {
-        "model": LinearModel(torch.zeros(4), torch.eye(4), 0.0),
-        "variances": energies,
+        "total": float(energies.sum()),
         "errors": {
-            "falling variance": readings.left_out(energies, sets),
-            "rising variance": readings.left_out(energies[::-1], sets),
-            "pixels": readings.left_out(PIXELS, sets),
+            "falling variance": readings.projection_errors(energies, sets),
+            "rising variance": readings.projection_errors(energies[::-1], sets),
+            "pixels": readings.projection_errors(PIXELS, sets),
         },
         "held": {"first 10": 0.5, "1500 to 2500": 0.01, "2500 to 3000": 0.0},
         "predicted": {
@@ -166,6 +172,7 @@ def planted(energies=FALLING, **changes):
             "2500 to 3000": dict.fromkeys(told, 0.0),
         },
         "alone": {"shape": 0.01, "scale": 0.02, "orientation": 0.0, "x": 0.3, "y": 0.2},
+        "pictures": {},
     }
     return Survey(**(values | changes))
 
@@ -211,10 +218,28 @@ def test_verdicts_on_the_order_of_the_table():
         assert claims.pixel_order(good, 0.1 * good.errors[way]).holds is False
 
 
-def test_the_study_in_small(small, monkeypatch):
+def test_a_survey_survives_json_to_the_last_digit(small):
+    again = survey_from_json(json.loads(json.dumps(small.to_json())))
+    for name in ("total", "held", "predicted", "alone"):
+        assert getattr(again, name) == getattr(small, name)
+    for name in ("errors", "pictures"):
+        ours, theirs = getattr(again, name), getattr(small, name)
+        assert ours.keys() == theirs.keys()
+        for order in ours:
+            np.testing.assert_array_equal(ours[order], theirs[order])
+
+
+def test_the_study_computes_its_survey_once(small, monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(readings, "survey", lambda: calls.append(None) or small)
+    first, second = (compute(bhowal_pca.STUDY, "quick", tmp_path) for _ in range(2))
+    assert first == second == {"survey": small.to_json()}
+    assert len(calls) == 1
+
+
+def test_the_study_in_small(small):
     """What fails with the printed table, and what holds, does so on a few small sprites, too."""
-    monkeypatch.setattr(bhowal_pca, "survey", lambda: small)
-    results = Results(bhowal_pca.STUDY, "quick")
+    results = Results(bhowal_pca.STUDY, "quick", computed={"survey": small.to_json()})
     held = {claim.text: claim.check(results).holds for claim in bhowal_pca.STUDY.claims}
     assert held["It rises fast when the first axes, of high variance, are left out."] is True
     assert held["The reconstruction from the first 1500 axes is blank."] is False
@@ -225,16 +250,16 @@ def test_the_study_in_small(small, monkeypatch):
     assert [bar.get_height() for bar in table.axes[0].patches] == PRINTED.tolist()
 
 
-def test_pictures_show_what_axes_keep(small):
-    rows = rebuilt(small, 32)
+def test_pictures_show_what_axes_keep(small, axes):
+    rows = small.pictures
     falling, rising, pixels = rows.values()
     original = pixels[0]
     assert np.abs(falling[1] - original).mean() < 0.3 * np.abs(rising[1] - original).mean()
     upper = np.arange(1024).reshape(32, 32) < 375  # the first 1500 of 4096
     np.testing.assert_allclose(pixels[1][upper], original[upper], atol=1e-12)
-    mean = small.model.mean.reshape(32, 32).numpy()
+    mean = axes.mean.reshape(32, 32).numpy()
     np.testing.assert_allclose(pixels[1][~upper], mean[~upper], atol=1e-12)
-    figure = reconstructions(rows, ["original", *bhowal_pca.SHOWN])
+    figure = reconstructions(rows, ["original", *PICTURED])
     assert len(figure.axes) == 3 * 6
     np.testing.assert_array_equal(figure.axes[13].images[0].get_array(), pixels[1])
     assert [axes.get_title() for axes in figure.axes[:2]] == ["original", "first 1500"]

@@ -10,18 +10,24 @@ import pytest
 import torch
 from scipy.stats import pearsonr
 
-from unpick.data import split
 from unpick.data.files import FileConfig
 from unpick.data.synthetic import SynthNonlin
 from unpick.geometry import fit_local_decoder, normalised_od_score, od_score
 from unpick.models import MLP
 from unpick.objectives import BetaTCVAE, BetaVAE
-from unpick.papers.bhowal2024.scores import claims as claims
+from unpick.papers.bhowal2024.scores import claims
 from unpick.papers.bhowal2024.scores.figures import Cloud, score_relation
-from unpick.papers.bhowal2024.scores.readings import FILE, SCORES, readings, take, together
+from unpick.papers.bhowal2024.scores.readings import (
+    SCORES,
+    factor_scores,
+    local_fit,
+    term_scores,
+    together,
+)
 from unpick.papers.bhowal2024.scores.study import STUDY, draw_active, draw_relation
 from unpick.papers.bhowal2024.scores.term import scores_by_term
-from unpick.probe.measures import decoder, posterior
+from unpick.probe import measure_run, probe_run, take
+from unpick.probe.cache import file_of
 from unpick.runs import Run, Runner, make, read
 from unpick.runs.disk import finish
 from unpick.study import Outcome, Results, collect
@@ -239,30 +245,29 @@ TINY = [
 ]
 
 
-def gridded():
-    """The same points, their factors told in tenths."""
-    data = BASE.data.load()
-    return replace(data, values=(10 * data.values).round() / 10)
+def gridded_scores(probe):
+    """Scores against factors that are rounded to tenths: the points lie on no grid."""
+    return factor_scores(replace(probe, factors=(10 * probe.factors).round() / 10))
+
+
+READ = (gridded_scores, local_fit, term_scores)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
     make([c for cell in TINY for c in cell.configs()], Runner(root, progress=False, jobs=1))
-    return root, replace(STUDY, cells=lambda _: TINY, read=lambda run, _: readings(run, gridded))
+    return root, replace(STUDY, cells=lambda _: TINY, read=READ, claims=())
 
 
 def test_scores_are_normalised_over_the_models_of_a_seed(trained):
     root, study = trained
     found = collect(study, "quick", root)
-    data = gridded()
-    x = data.observe(split(data).test)
     for seed in (0, 1):
         raw = {}
         for outcome in found.outcomes:
-            model = outcome.runs[seed].model()
-            mean, variance = posterior(model, x)
-            fit = fit_local_decoder(decoder(model), mean, variance.sqrt())
+            probe = probe_run(outcome.runs[seed])
+            fit = fit_local_decoder(probe.decoder, probe.mean, probe.variance.sqrt())
             raw[outcome.cell.column] = od_score(fit.matrices)
         for name, score in normalised_od_score(raw).items():
             values = found.rows()["a"][name].values
@@ -271,7 +276,7 @@ def test_scores_are_normalised_over_the_models_of_a_seed(trained):
             assert np.mean(parts) == pytest.approx(score.mean, rel=1e-4)
 
 
-def test_readings_are_kept_and_read_back(trained):
+def test_measures_are_cached_and_read_back(trained):
     root, study = trained
     first = collect(study, "quick", root)
     run = first.outcomes[0].runs[0]
@@ -279,13 +284,15 @@ def test_readings_are_kept_and_read_back(trained):
     def never():
         raise AssertionError("the data were loaded")
 
-    assert readings(run, never).keys() <= first.outcomes[0].values.keys()
+    cached = measure_run(run, READ, never)
+    assert cached.keys() - {"parts"} <= first.outcomes[0].values.keys()
     again = collect(study, "quick", root)
     for one, other in zip(first.outcomes, again.outcomes, strict=True):
         assert one.values.keys() == other.values.keys()
         for name, values in one.values.items():
             assert other.values[name] == pytest.approx(values, nan_ok=True)
-    assert {*json.loads((run.path / FILE).read_text())["values"]["parts"]} == {*SCORES.values()}
+    file = json.loads(file_of(run, local_fit).read_text())
+    assert {*file["values"]["parts"]} == {*cached["parts"]} == {*SCORES.values()}
 
 
 def test_a_seed_or_a_model_that_is_not_there_has_no_score(trained):
@@ -307,12 +314,12 @@ def test_a_decoder_that_ignores_its_latents_is_read_as_far_as_it_goes(tmp_path):
     (run,) = make([replace(BASE, steps=0)], Runner(tmp_path, progress=False, jobs=1))
     nothing = {name: torch.zeros_like(w[0]) for name, w in run.model().state_dict().items()}
     finish(run.path, nothing, run.results)
-    found = take(read(run.path), gridded())
+    found = take(probe_run(read(run.path)), READ[:2])
     assert found["parts"]["released"] is None  # nothing to invert
     assert found["parts"]["active"] is None
     assert np.array(found["parts"]["matched"]).max() == 0
-    assert found["values"]["active"] == 0
-    assert "DtO, active" not in found["values"]
+    assert found["active"] == 0
+    assert "DtO, active" not in found
 
 
 def test_figures_show_every_run_and_hollow_what_is_published():

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -23,6 +25,7 @@ from unpick.metrics import mutual_information_gap
 from unpick.models.posterior import Diagonal
 from unpick.probe import Measure, Probe
 from unpick.probe.measures import codes_and_factors, disentanglement, reconstruction
+from unpick.study.study import Scale
 
 POINTS = 300  # test observations at which the decoder is looked at closely
 TURNS = 10  # random rotations of the latent space at each of them
@@ -49,15 +52,10 @@ def latent_use(probe: Probe) -> dict[str, float]:
 
 
 def explanations(probe: Probe) -> dict[str, float]:
-    """The quantities of `axes`, at 300 test observations."""
-    assert probe.beta is not None  # all are beta-VAEs
-    return axes(probe.first(POINTS), probe.beta)
+    """How well the latent axes are aligned, by the quantity of each paper.
 
-
-def axes(probe: Probe, beta: float) -> dict[str, float]:
-    """Where the latent axes lie, as each of the papers would ask.
-
-    Over latents `in_use`, `compared` of them; what needs two is left out if there are fewer.
+    Read at the first 300 test observations, over latents `in_use`, `compared` of them. What needs
+    two latents is left out if there are fewer.
 
     - Rolinek et al. (2019), Zietlow (2022, eq. 3.25): `DtO` of the mean decoder's Jacobian.
     - Reizinger et al. (2022): `IMA`, its contrast, in nats.
@@ -72,10 +70,12 @@ def axes(probe: Probe, beta: float) -> dict[str, float]:
     `DtO, likelihood` and `IMA, likelihood` are taken in the Hessian's metric, where a Bernoulli
     pixel counts by its variance; for `gaussian` they are DtO and IMA again.
     """
+    probe = probe.first(POINTS)
     x, mean, variance = probe.observations, probe.mean, probe.variance
-    decode, likelihood = probe.logits, probe.likelihood
+    decode, likelihood, beta = probe.logits, probe.likelihood, probe.beta
     assert variance is not None
     assert decode is not None
+    assert beta is not None  # all are beta-VAEs
     deviation = variance.sqrt()
     newton = likelihood_hessian(decode, x, mean, likelihood=likelihood, form="gauss-newton")
     exact = likelihood_hessian(decode, x, mean, likelihood=likelihood)
@@ -168,6 +168,33 @@ def turned(matrices: Float[Tensor, "n p d"]) -> Float[Tensor, "m p d"]:
 def finite(values: dict[str, float]) -> dict[str, float]:
     """Without what is not known, such as the correlation of constants."""
     return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def columns(ratio: float, cosine: float) -> Float[Tensor, "1 2 2"]:
+    """A decoder with two columns: the first has length 1, the second `ratio`."""
+    sine = math.sqrt(1 - cosine**2)
+    return torch.tensor([[[1.0, ratio * cosine], [0.0, ratio * sine]]], dtype=torch.float64)
+
+
+def compute_two_columns(scale: Scale) -> dict[str, Any]:
+    """The quantities of a decoder with two columns, over `ratios` of their lengths.
+
+    By the angle between the columns, then by quantity; the same at every scale.
+    """
+    ratios = np.geomspace(0.03, 1, 120).tolist()
+    curves: dict[str, dict[str, list[float]]] = {}
+    for degrees in (85, 60):
+        decoders = [columns(ratio, math.cos(math.radians(degrees))) for ratio in ratios]
+        curves[f"columns at {degrees} degrees"] = {
+            "DtO": [distance_to_orthogonality(m).mean for m in decoders],
+            "IMA contrast": [contrast(m) for m in decoders],
+            "OD-Score": [od_score(m).mean for m in decoders],
+            "Hessian off-diagonal": [off_diagonal(gram(m)) for m in decoders],
+            "price, beta 0.1": [
+                contrast(root(torch.eye(2) + 2 / 0.1 * gram(m))) for m in decoders
+            ],
+        }
+    return {"ratios": ratios, "curves": curves}
 
 
 READINGS: tuple[Measure, ...] = (scores, reconstruction, latent_use, explanations)

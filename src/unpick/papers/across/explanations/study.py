@@ -1,20 +1,14 @@
 """One model, four explanations: the quantities of all papers side by side."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import torch
-from jaxtyping import Float
 from matplotlib.figure import Figure
-from torch import Tensor
 
-from unpick.geometry import distance_to_orthogonality, od_score
-from unpick.geometry.singular import gram
 from unpick.objectives import BetaVAE
-from unpick.papers.across.explanations import claims as explanations_claims
+from unpick.papers.across.explanations import claims
 from unpick.papers.across.explanations.claims import (
     DATA,
     FOUR,
@@ -32,7 +26,7 @@ from unpick.papers.across.explanations.figures import (
     rank_table,
     two_columns,
 )
-from unpick.papers.across.explanations.readings import READINGS, contrast, off_diagonal, root
+from unpick.papers.across.explanations.readings import READINGS, compute_two_columns
 from unpick.papers.across.explanations.settings import Data, settings
 from unpick.study.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study
 from unpick.training import RunConfig
@@ -90,7 +84,7 @@ PANELS: Mapping[str, tuple[str, bool]] = {
 
 def draw(kind: Kind, label: str, results: Results) -> Figure | None:
     """Every quantity over training or over beta."""
-    rows = explanations_claims.series(results, kind)
+    rows = claims.series(results, kind)
     if not rows:
         return None
     panels = [
@@ -126,29 +120,14 @@ def draw_ranks(results: Results) -> Figure | None:
     return rank_table(RANKED, tables) if tables else None
 
 
-def columns(ratio: float, cosine: float) -> Float[Tensor, "1 2 2"]:
-    """A decoder with two columns: the first has length 1, the second `ratio`."""
-    sine = math.sqrt(1 - cosine**2)
-    return torch.tensor([[[1.0, ratio * cosine], [0.0, ratio * sine]]], dtype=torch.float64)
-
-
-def draw_two(results: Results) -> Figure:
-    """The same quantities of two columns, known exactly."""
-    ratios = np.geomspace(0.03, 1, 120)
-    curves: dict[str, dict[str, Float[np.ndarray, "r"]]] = {}
-    for degrees in (85, 60):
-        cosine = math.cos(math.radians(degrees))
-        planted = [columns(float(ratio), cosine) for ratio in ratios]
-        curves[f"columns at {degrees} degrees"] = {
-            "DtO": np.array([distance_to_orthogonality(m).mean for m in planted]),
-            "IMA contrast": np.array([contrast(m) for m in planted]),
-            "OD-Score": np.array([od_score(m).mean for m in planted]),
-            "Hessian off-diagonal": np.array([off_diagonal(gram(m)) for m in planted]),
-            "price, beta 0.1": np.array(
-                [contrast(root(torch.eye(2) + 2 / 0.1 * gram(m))) for m in planted]
-            ),
-        }
-    return two_columns(ratios, curves, "value")
+def draw_two_columns(results: Results) -> Figure:
+    """The same quantities of a decoder with two columns."""
+    found = results.computed["two-columns"]
+    curves = {
+        title: {name: np.array(values) for name, values in lines.items()}
+        for title, lines in found["curves"].items()
+    }
+    return two_columns(np.array(found["ratios"]), curves, "value")
 
 
 STUDY = Study(
@@ -181,45 +160,45 @@ tells more.""",
         Claim(
             "At the end of training each of the four is below what a randomly turned latent space "
             "would give, for every seed.",
-            explanations_claims.below_chance,
+            claims.below_chance,
         ),
         Claim(
             "Training makes the columns orthogonal: IMA contrast and off-diagonal part are "
             "smaller at its end than before it (means over seeds).",
-            explanations_claims.orthogonal,
+            claims.orthogonal,
         ),
         *(
             Claim(
                 f"Relative to a random rotation the four rank models alike {when}: any two of "
                 "them have a rank correlation of 0.8 or more.",
-                partial(explanations_claims.agree, kind),
+                partial(claims.agree, kind),
             )
             for kind, when in WHEN.items()
         ),
         Claim(
             "Alignment needs the pressure of beta: of all betas the smallest reconstructs best "
             "and has the largest DtO, as a share of chance.",
-            explanations_claims.without_pressure,
+            claims.without_pressure,
         ),
         Claim(
             "Posterior variances that fit the decoder (scatter below 0.25) come with aligned axes "
             "(DtO at most half of chance).",
-            explanations_claims.fit_means_aligned,
+            claims.fit_means_aligned,
         ),
         Claim(
             "At the smallest beta the price of a diagonal posterior is the IMA contrast in the "
             "likelihood's metric, within a tenth.",
-            explanations_claims.price_is_contrast,
+            claims.price_is_contrast,
         ),
         Claim(
             "The axes follow the likelihood's metric rather than that of pixels: the IMA contrast "
             "of the sprites model is smaller in it, at every beta.",
-            explanations_claims.likelihood_metric,
+            claims.likelihood_metric,
         ),
         Claim(
             "The better the axes are aligned, the more disentangled is the model: over beta each "
             "of the four has a rank correlation of -0.5 or less with MIG.",
-            explanations_claims.disentangles,
+            claims.disentangles,
         ),
     ),
     drawings=(
@@ -255,8 +234,9 @@ tells more.""",
             "0.004 at 85 degrees). As the lengths become equal DtO goes to its maximum, 1.08, "
             "however near to 90 degrees the columns are. The price of a diagonal posterior sees "
             "what beta lets through.",
-            draw_two,
+            draw_two_columns,
         ),
     ),
     read=READINGS,
+    computed={"two-columns": compute_two_columns},
 )

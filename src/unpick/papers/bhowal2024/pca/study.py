@@ -1,45 +1,24 @@
 """Images from chosen principal axes (Bhowal et al. 2024, appendix A.8.6, table 7, figure 5)."""
 
-import numpy as np
-import torch
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from unpick.data.sprites import Size, render
-from unpick.models.linear import LinearModel, from_axes
-from unpick.papers.bhowal2024.pca import claims as claims
+from unpick.papers.bhowal2024.pca import claims
+from unpick.papers.bhowal2024.pca.claims import PRINTED, on_survey
 from unpick.papers.bhowal2024.pca.figures import printed_and_read, reconstructions
-from unpick.papers.bhowal2024.pca.readings import SETS, Survey, scaled, survey
-from unpick.papers.bhowal2024.published import published
+from unpick.papers.bhowal2024.pca.readings import PICTURED, SETS, compute_survey, survey_of
 from unpick.study.study import Claim, Drawing, Results, Study
 
-Array = np.ndarray
-SHOWN = ("first 1500", "first 2000", "first 2500", "first 3000", "2500 to 3000")
-HEART = np.array([[2, 5, 0, 15, 19]])  # the sprite shown: large, below the middle
-PRINTED = np.array([published("bhowal-pca", "dsprites", name)["loss"].mean for name in SETS])
 
-
-def rebuilt(found: Survey, size: Size = 64) -> dict[str, Float[Array, "k h w"]]:
-    """A heart, and what sets of axes make of it, by how axes are taken."""
-    image = torch.from_numpy(render(HEART, size)).flatten(1).double()
-    rising = LinearModel(found.model.mean, found.model.weights.flip(1), 0.0)
-    pixels = LinearModel(found.model.mean, torch.eye(size**2).double(), 0.0)
-    ways = {"falling variance": found.model, "rising variance": rising, "pixels": pixels}
-    return {
-        way: torch.cat(
-            [image, *(from_axes(model, image, scaled(SETS[name], size)) for name in SHOWN)]
-        )
-        .reshape(-1, size, size)
-        .numpy()
-        for way, model in ways.items()
-    }
+def draw_heart(results: Results) -> Figure:
+    """A heart, reconstructed from sets of axes."""
+    return reconstructions(survey_of(results).pictures, ["original", *PICTURED])
 
 
 def draw_table(results: Results) -> Figure:
     """Printed errors and readings of them."""
     readings = {
-        f"{way} (misfit {misfit:.0%})": errors
-        for way, each in survey().errors.items()
+        f"{order} (misfit {misfit:.0%})": errors
+        for order, each in survey_of(results).errors.items()
         for errors, misfit in [claims.scale_to(each, PRINTED)]
     }
     return printed_and_read(list(SETS), PRINTED, readings)
@@ -78,41 +57,41 @@ STUDY = Study(
     claims=(
         Claim(
             "The error falls as more axes are added.",
-            lambda results: claims.more_axes(survey()),
+            on_survey(claims.more_axes),
         ),
         Claim(
             "It rises fast when the first axes, of high variance, are left out.",
-            lambda results: claims.without_first(survey(), PRINTED),
+            on_survey(claims.without_first),
         ),
         Claim(
             "The components of highest variance belong to the factors that matter most for the "
             "reconstruction.",
-            lambda results: claims.important_first(survey()),
+            on_survey(claims.important_first),
         ),
         Claim(
             "The reconstruction from the first 1500 axes is blank.",
-            lambda results: claims.blank(survey()),
+            on_survey(claims.blank),
         ),
         Claim(
             "The first 1500 axes hold the position and not the shape.",
-            lambda results: claims.only_position(survey()),
+            on_survey(claims.only_position),
         ),
         Claim(
             "Axes 1500 to 2500 capture the position.",
-            lambda results: claims.middle_position(survey()),
+            on_survey(claims.middle_position),
         ),
         Claim(
             "Axes 2500 to 3000 do not capture the position.",
-            lambda results: claims.no_late_position(survey()),
+            on_survey(claims.no_late_position),
         ),
         Claim(
             "As printed: table 7 has its axes in order of falling variance.",
-            lambda results: claims.falling_order(PRINTED),
+            lambda results: claims.falling_order(),
         ),
         Claim(
             "Read anew: pixels in reading order come nearer to table 7, by half or more, than "
             "principal axes in either order.",
-            lambda results: claims.pixel_order(survey(), PRINTED),
+            on_survey(claims.pixel_order),
         ),
     ),
     drawings=(
@@ -123,7 +102,7 @@ STUDY = Study(
             "Middle: in order of rising variance, everything but the mean image is missing. "
             "Below: pixels in place of axes, which looks as the paper describes its figure: blank "
             "at first (but for the mean image), then parts of the shape, and a slice at the end.",
-            lambda results: reconstructions(rebuilt(survey()), ["original", *SHOWN]),
+            draw_heart,
         ),
         Drawing(
             "table",
@@ -134,4 +113,5 @@ STUDY = Study(
             draw_table,
         ),
     ),
+    computed={"survey": compute_survey},
 )
