@@ -6,7 +6,7 @@ from typing import Any
 
 from unpick.names import pick
 from unpick.papers import allen2024, bhowal2024, zietlow2022
-from unpick.papers.across.ledger import figures as across
+from unpick.papers.across import ledger as across
 from unpick.papers.allen2024.ledger import figures as allen
 from unpick.papers.zietlow2022.ledger import figures as zietlow
 from unpick.study.ledger.entry import Entry, Judgement, judge

@@ -1,8 +1,7 @@
-"""Drawing of the ledger's figures, from arrays."""
+"""Figure of the ledger: how good the approximations of all papers are."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -10,12 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from unpick.plots.style import BLUE, GREY
+from unpick.study import Drawing
+from unpick.study.ledger import Judgement
 
 Array = np.ndarray
-FLOOR = 1e-15  # of what is drawn on a log axis: rounding
-BAND: dict[str, Any] = {"color": GREY, "alpha": 0.2, "linewidth": 0}
-CLOUD: dict[str, Any] = {"markersize": 2.5, "alpha": 0.6, "mew": 0, "rasterized": True}
-FEW = 8  # lines that are drawn strongly
+FLOOR = 1e-15  # the smallest error drawn on a log axis: rounding
 
 
 def error_orders(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
@@ -26,7 +24,8 @@ def error_orders(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
     Args:
         curves: Pairs of scale and error, by what is approximated.
     """
-    _some(curves, "curves")
+    if not curves:
+        raise ValueError("curves must hold at least one, got none")
     columns = min(4, len(curves))
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(0.6 + 1.6 * columns, 0.5 + 1.55 * rows), layout="constrained")
@@ -64,6 +63,21 @@ def power_between(scale: Float[Array, "2"], error: Float[Array, "2"]) -> int:
     return round(float(np.diff(np.log(error)).item() / np.diff(np.log(scale)).item()))
 
 
-def _some(given: Sized, name: str) -> None:
-    if len(given) == 0:
-        raise ValueError(f"{name} must hold at least one, got none")
+def draw_orders(judgements: Sequence[Judgement]) -> Figure | None:
+    """The errors of the approximations, as their checks measured them."""
+    curves = {
+        f"{judgement.entry.id}: {judgement.entry.title}": judgement.evidence.errors
+        for judgement in judgements
+        if judgement.evidence.errors and judgement.word == "approximate"
+    }
+    return error_orders(curves) if curves else None
+
+
+DRAWINGS = (
+    Drawing(
+        "orders",
+        "How good the approximations are",
+        "Relative error against the scale of the noise, as the checks measured it.",
+        draw_orders,
+    ),
+)
