@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from unpick.metrics import mutual_information_gap, scorecard
+from unpick.metrics import metric_names, mutual_information_gap, scorecard
+from unpick.metrics.scorecard import METRICS
 
 pytestmark = pytest.mark.usefixtures("cheap_scorecard")
 
@@ -62,10 +63,14 @@ def test_what_cannot_be_had_says_why_and_the_rest_is_there(rng):
     assert np.isnan(card["modularity"].value)
     assert "at least 2" in card["modularity"].note
     assert card["MIG"].value > 0.8
-    told = []
-    scorecard(codes, one, progress=told.append)
-    assert told[0] == "MIG"
-    assert len(told) > 8
+    first_names = []
+    scorecard(codes, one, log_variances=np.zeros(codes.shape), progress=first_names.append)
+    assert METRICS == metric_names(sampled=True) == tuple(first_names)
+    without_samples = []
+    scorecard(codes, one, progress=without_samples.append)
+    assert without_samples[0] == "MIG"
+    assert len(without_samples) > 8
+    assert metric_names(sampled=False) == tuple(without_samples)
     with pytest.raises(ValueError, match="30 or more rows, got 10"):
         scorecard(codes[:10], one[:10])
 

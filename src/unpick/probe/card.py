@@ -11,6 +11,8 @@ from torch import Tensor
 from unpick.data import Dataset
 from unpick.geometry import haar_distance, polarized_regime
 from unpick.metrics import UDR, Interval, MetricValue, Scorecard, metric_names, scorecard, udr
+from unpick.models.posterior import family_of
+from unpick.names import check_choices
 from unpick.probe.cache import measure_run, probe_run
 from unpick.probe.measures import MEASURES
 from unpick.probe.probe import Probe
@@ -40,6 +42,7 @@ class CardOptions:
     draws: int = 100
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.samples < 30:
             raise ValueError(f"samples must be at least 30, got {self.samples}")
         if self.draws < 0 or self.draws == 1:
@@ -100,8 +103,8 @@ def measure_card(
     ]
     if not dataset.factors or latents < 2:
         return Scorecard(tuple(rows))
-    note, sampled = "", run.config.model.posterior == "diagonal"
-    for name in metric_names(sampled=sampled):
+    note, family = "", family_of(run.config.model.posterior)
+    for name in metric_names(sampled=family.has_variance and not family.correlated):
         found = measured(MetricRows(name, options.learner, options.draws))
         rows += scores_from_json(found[name])
         note = found["note"]
