@@ -7,19 +7,27 @@ import pytest
 import torch
 
 from unpick.data import DATASETS
+from unpick.diagnosis import Finding
 from unpick.geometry import likelihood_hessian
 from unpick.geometry.curvature import observations
 from unpick.models import MLP, Conv, Diagonal, ModelConfig, likelihood
 from unpick.models.posterior import family_of
 from unpick.objectives import OBJECTIVES
 from unpick.objectives.tcvae import aggregate_log_density
+from unpick.pages import Note
+from unpick.pages.formula import mathml
+from unpick.pages.page import Marked
 from unpick.perturb.config import PerturbConfig
+from unpick.perturb.select_restarts import check_score
+from unpick.probe import Probe
+from unpick.probe.card import CardOptions
 from unpick.training import Adagrad, Adam, RunConfig
 
 CONFIGS = [
     *DATASETS.values(),
     *OBJECTIVES.values(),
     *(ModelConfig, MLP, Conv, Adam, Adagrad, RunConfig, PerturbConfig),
+    *(Probe, CardOptions, Finding, Marked, Note),
 ]
 CHOICES = [
     (config, field.name)
@@ -31,6 +39,7 @@ CHOICES = [
 
 def test_there_are_choices_to_check():
     assert {(ModelConfig, "likelihood"), (MLP, "encoder_activation")} <= {*CHOICES}
+    assert {(Probe, "likelihood"), (CardOptions, "learner"), (Note, "mark")} <= {*CHOICES}
     assert all(map(is_dataclass, CONFIGS))
 
 
@@ -67,6 +76,8 @@ def unchecked(function):
         (likelihood.slope_factor, ("Gaussian",), "likelihood"),
         (likelihood.curvature, ("Gaussian", torch.zeros(1)), "likelihood"),
         (family_of, ("Gaussian",), "posterior"),
+        (mathml, ("x", "Gaussian"), "display"),
+        (check_score, (None, "Gaussian"), "choose"),
         (observations, (torch.zeros(1, 1), 1, "Gaussian"), "likelihood"),
         (
             aggregate_log_density,

@@ -121,10 +121,11 @@ def train_options(
             config = with_objective(config, same_beta(objective, config.objective))
     if late := [word for word in rest if word in OBJECTIVES]:
         fail(f"the objective comes before the options: unpick {verb} {data} {late[0]} ...")
-    kinds = {"mlp": MLP, "conv": Conv, "adam": Adam, "adagrad": Adagrad}
-    if network := kinds.get(value_of("--network", rest, "preset")):
+    # An unknown name is left to the parser, which refuses it.
+    networks, optimisers = {"mlp": MLP, "conv": Conv}, {"adam": Adam, "adagrad": Adagrad}
+    if network := networks.get(value_of("--network", rest, "preset")):
         config = with_network(config, network())
-    if optimiser := kinds.get(value_of("--optimiser", rest, "preset")):
+    if optimiser := optimisers.get(value_of("--optimiser", rest, "preset")):
         config = replace(config, optimiser=optimiser())
     if chosen := PAIRS.get(value_of("--pairs", rest, "preset")):
         if not isinstance(config.objective, Paired):

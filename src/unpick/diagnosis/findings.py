@@ -14,9 +14,10 @@ from unpick.geometry import (
     ImpliedBeta,
     PosteriorAgreement,
 )
+from unpick.names import check_choices
+from unpick.pages.page import Mark
 from unpick.probe import Probe
 
-Mark = Literal["good", "note", "bad"]
 Beta = Literal["absent", "too small", "right", "over-pruned"]
 
 ALIGNED, UNALIGNED = 0.25, 0.75  # DtO relative to chance
@@ -33,6 +34,9 @@ class Finding:
     title: str
     mark: Mark
     text: str
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
 
 def suspicions(probe: Probe, bernoulli: bool) -> list[Finding]:

@@ -5,9 +5,14 @@ Pages load nothing from elsewhere and run no scripts; browsers draw MathML by th
 
 import re
 from html import escape
+from typing import Literal, get_args
 
 from latex2mathml.converter import convert
 from latex2mathml.symbols_parser import convert_symbol
+
+from unpick.names import unknown_choice
+
+Display = Literal["inline", "block"]
 
 UP = str.maketrans("0123456789+-()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ")
 DOWN = str.maketrans("0123456789ijkn", "₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₙ")
@@ -19,8 +24,10 @@ SPELT = {  # where the library has another sign or none; ⦃, ⦄ and ⁄ stand 
 }
 
 
-def mathml(latex: str, display: str = "inline") -> str:
-    """The formula as a MathML element; `display` is `inline` or `block`."""
+def mathml(latex: str, display: Display = "inline") -> str:
+    """The formula as a MathML element, within a line or on a line of its own."""
+    if display not in get_args(Display):
+        raise unknown_choice("display", display, Display)
     try:
         element = convert(latex, display=display)
     except Exception as error:  # the library's errors have no common class of their own

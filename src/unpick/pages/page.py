@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import jinja2
 
 import unpick
+from unpick.names import check_choices
 from unpick.pages.formula import prose
 from unpick.runs.disk import write
+
+Mark = Literal["good", "note", "bad"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Marked:
-    """Text in the colour of a mark (good, note, bad)."""
+    """Text in the colour of a mark."""
 
     text: str
-    mark: str
+    mark: Mark
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
     def __str__(self) -> str:
         return self.text
@@ -50,15 +57,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Note:
-    """A paragraph; with a title and a mark (good, note, bad) it stands out, a word before it.
+    """A paragraph, perhaps with a title, a mark that colours it, and a word before the title.
 
     Titles and texts may hold `code`, $formula$ and $$formula$$, as captions of pictures may.
     """
 
     text: str
     title: str = ""
-    mark: str = ""
+    mark: Literal["", Mark] = ""
     word: str = ""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from unpick.pages.page import Link, Marked, Table
 
-COLOURS = {"good": "green", "note": "yellow", "bad": "red"}  # of a note's mark
+COLOURS: dict[str, str] = {"good": "green", "note": "yellow", "bad": "red"}  # of a note's mark
 
 
 def show(table: Table, console: Console) -> None:

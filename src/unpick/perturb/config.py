@@ -10,7 +10,7 @@ from unpick.objectives import BetaVAE
 from unpick.training import RunConfig
 from unpick.training.config import check_rate, identity
 
-Score = Literal["mig", "udr"]
+RestartScore = Literal["mig", "udr"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PerturbConfig:
     base: RunConfig
     epsilon: float = 0.1
     restarts: int = 10
-    choose: Score = "mig"
+    choose: RestartScore = "mig"
     ensemble: int = 1
     steps: int = 20_000
     batch: int = 64

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from unpick.data import Dataset
 from unpick.geometry import polarized_regime
 from unpick.metrics import udr
-from unpick.perturb.config import Score
+from unpick.names import unknown_choice
+from unpick.perturb.config import RestartScore
 from unpick.probe import probe_run
 from unpick.probe.measures import mig
 from unpick.runs import Run
@@ -39,15 +41,17 @@ class Choice:
     disentangled: tuple[int, ...]
 
 
-def check_score(dataset: Dataset, by: Score) -> None:
-    """Raise unless the score can be had."""
+def check_score(dataset: Dataset, by: RestartScore) -> None:
+    """Raise if restarts on this data set cannot be scored by `by`."""
+    if by not in get_args(RestartScore):
+        raise unknown_choice("choose", by, RestartScore)
     if by == "mig" and not dataset.is_grid:
         raise ValueError(
             f"choose must be 'udr' for {dataset.name}, which is no grid of factors; got 'mig'"
         )
 
 
-def judge(runs: Sequence[Run], dataset: Dataset, by: Score) -> list[Candidate]:
+def judge(runs: Sequence[Run], dataset: Dataset, by: RestartScore) -> list[Candidate]:
     """Score restarts on test observations of the data they were trained on."""
     check_score(dataset, by)
     samples = SAMPLES if dataset.is_grid else UDR_SAMPLES

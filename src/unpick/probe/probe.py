@@ -15,6 +15,7 @@ from unpick.data import Dataset
 from unpick.geometry import decoder_jacobians
 from unpick.geometry.singular import gram
 from unpick.models.likelihood import Likelihood
+from unpick.names import check_choices, unknown_choice
 from unpick.probe.codes import BATCH, Codes, encode_all, wrap_decoder
 from unpick.probe.trace import without_trace
 
@@ -64,6 +65,9 @@ class Probe:
     history: Callable[[], Mapping[str, Tensor]] = dict
     batch: int = BATCH
     whole: "Probe | None" = None
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -163,12 +167,15 @@ class Probe:
         2 J^T J for the squared error. For the cross-entropy, whose logits bend it by p (1 - p),
         the Jacobian of the mean p gives J^T diag(1 / (p (1 - p))) J.
         """
-        if self.likelihood == "gaussian":
-            return 2 * gram(self.jacobians)
-        p = self.reconstructions.flatten(1)
-        weight = (p * (1 - p)).clamp(min=SHARP).rsqrt()
-        parts = zip(self.jacobians.split(PORTION), weight.split(PORTION), strict=True)
-        return torch.cat([gram(jacobians * w[:, :, None]) for jacobians, w in parts])
+        match self.likelihood:
+            case "gaussian":
+                return 2 * gram(self.jacobians)
+            case "bernoulli":
+                p = self.reconstructions.flatten(1)
+                weight = (p * (1 - p)).clamp(min=SHARP).rsqrt()
+                parts = zip(self.jacobians.split(PORTION), weight.split(PORTION), strict=True)
+                return torch.cat([gram(jacobians * w[:, :, None]) for jacobians, w in parts])
+        raise unknown_choice("likelihood", self.likelihood, Likelihood)
 
     @cached_property
     def _subsets(self) -> dict[int, "Probe"]:

@@ -9,12 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from unpick.pages.formula import plain
-from unpick.pages.page import Link, Marked, Note, Section, Table
+from unpick.pages.page import Link, Mark, Marked, Note, Section, Table
 from unpick.pages.terminal import COLOURS, show
 from unpick.papers.ledger import PAPERS
 from unpick.study.ledger import Evidence, Judgement, Word
 
-MARKS: dict[Word, str] = {
+MARKS: dict[Word, Mark] = {
     "holds": "good",
     "holds after correction": "note",
     "approximate": "good",
@@ -85,8 +85,10 @@ def entry_notes(judgement: Judgement) -> list[Note]:
 
 def _found(evidence: Evidence, reading: str) -> Note:
     size = f" ({evidence.size})" if evidence.size else ""
-    mark, word = ("good", "passes") if evidence.holds else ("bad", "fails")
-    return Note(f"{evidence.text}{size}", reading, mark, word)
+    text = f"{evidence.text}{size}"
+    if evidence.holds:
+        return Note(text, reading, "good", "passes")
+    return Note(text, reading, "bad", "fails")
 
 
 def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:

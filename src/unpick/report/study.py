@@ -13,12 +13,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from unpick.metrics.importance import LEARNERS
-from unpick.pages.page import Link, Note, Table
+from unpick.pages.page import Link, Mark, Note, Table
 from unpick.pages.terminal import COLOURS, fits, show
 from unpick.runs.disk import environment
 from unpick.study import Cell, Outcome, Results
 
-MARKS = {True: "good", False: "bad", None: "note"}
+MARKS: dict[bool | None, Mark] = {True: "good", False: "bad", None: "note"}
 # After the point; 2 for everything else. What stands behind a comma is of the same kind.
 DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4, "OD-Score": 3}
 DIGITS |= dict.fromkeys(("linear", "nonlinear", "Jacobian"), 4)  # errors of local decoders
