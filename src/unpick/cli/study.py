@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from unpick.arguments import Arguments, fail, parse, write
 from unpick.names import pick
+
+if TYPE_CHECKING:
+    from unpick.study import Results
 
 Scale = Literal["quick", "standard", "paper"]
 
@@ -20,6 +23,8 @@ class StudyOptions:
         jobs: Worker processes; 0 is one a core.
         runs: The folder of run folders.
         progress: Show progress bars.
+        figures: Draw the study's figures into this folder, as SVG and PDF.
+        figure: Draw only the figure of this name.
     """
 
     scale: Scale = "quick"
@@ -27,11 +32,15 @@ class StudyOptions:
     jobs: int = 0
     runs: Path = Path("runs")
     progress: bool = True
+    figures: Path | None = None
+    figure: str = ""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "jobs"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+        if self.figure and self.figures is None:
+            raise ValueError("figure needs a folder: --figures DIR")
 
 
 def study(arguments: Arguments) -> None:
@@ -54,6 +63,10 @@ def study(arguments: Arguments) -> None:
     scales = [scale for scale in SCALES if chosen.cells(scale)]
     if scales and options.scale not in scales:
         fail(f"{name} has nothing to run at scale {options.scale}; it has {' and '.join(scales)}")
+    names = [drawing.name for drawing in chosen.drawings]
+    if options.figure and options.figure not in names:
+        listed = ", ".join(names) or "none, it has no figures"
+        fail(f"figure of {name} must be one of {listed}; got {options.figure!r}")
     keep_memory()
     with Console(stderr=True).status("", speed=0.5) as status:
         status.stop()
@@ -66,6 +79,29 @@ def study(arguments: Arguments) -> None:
         seeds = options.seeds or None
         results = run(chosen, options.scale, runner, seeds=seeds, on_progress=show_progress)
     show_results(results, Console())
+    if options.figures is not None:
+        draw_figures(results, options.figures, options.figure)
+
+
+def draw_figures(results: "Results", folder: Path, only: str = "") -> None:
+    """Draw the figures of a study, or one of them, and print where they are."""
+    from unpick.report.drawings import draw_one
+
+    failed = []
+    for drawing in results.study.drawings:
+        if only not in ("", drawing.name):
+            continue
+        try:
+            files = draw_one(drawing, results, folder, results.study.name)
+        except (OSError, ValueError) as error:  # a damaged run costs one figure, not all
+            failed.append(f"{drawing.name} could not be drawn: {error}")
+            continue
+        for file in files:
+            write(f"figure: {file}")
+        if not files:
+            write(f"figure: {drawing.name} needs runs that are missing")
+    if failed:
+        fail("; ".join(failed))
 
 
 @dataclass(frozen=True)
@@ -115,6 +151,10 @@ with the figures of all that was run.
   --seeds N    of each entry; 0, the default, is as many as the study says
   --jobs N     worker processes; 0, the default, is one a core
   --runs DIR   the folder of run folders (runs)
+  --figures DIR
+               draw the study's figures into this folder, as SVG and PDF
+  --figure F   only the figure of this name; a wrong name prints those there are
 
   unpick study thesis-3.3
+  unpick study thesis-3.3 --figures figures/
   unpick study thesis-3.4 --scale standard --seeds 10"""

@@ -19,7 +19,7 @@ def draw_all(
     *,
     pdf: bool = True,
 ) -> tuple[list[Picture], list[Note]]:
-    """Draw what can be drawn into `folder/figures`; pictures, and notes on those that failed.
+    """Draw figures into `folder/figures`; return pictures, and notes on those that failed.
 
     A damaged run costs the figure that needs it, not the page.
 
@@ -31,21 +31,37 @@ def draw_all(
         pdf: Whether to write each as PDF, too, and to link to it.
     """
     pictures, problems = [], []
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     for drawing in drawings:
-        name = f"{stem}-{drawing.name}"
         try:
-            with house_style():
-                figure = drawing.draw(results)
-            if figure is None:
-                continue
-            with TemporaryDirectory() as place:
-                drawn = save(figure, Path(place), name)
-                for file in (drawn, drawn.with_suffix(".pdf"))[: 1 + pdf]:
-                    write(folder / "figures" / file.name, file.read_bytes())
+            files = draw_one(drawing, results, folder / "figures", stem, pdf=pdf)
         except (OSError, ValueError) as error:
             problems.append(Note(str(error), f"{drawing.title}: could not be drawn", "bad"))
             continue
-        other = Link("PDF", f"figures/{name}.pdf") if pdf else None
-        pictures.append(Picture(f"figures/{name}.svg", drawing.title, drawing.caption, other))
+        if files:
+            svg, *others = (f"figures/{file.name}" for file in files)
+            link = Link("PDF", others[0]) if others else None
+            pictures.append(Picture(svg, drawing.title, drawing.caption, link))
     return pictures, problems
+
+
+def draw_one(
+    drawing: Drawing,
+    results: Any,  # noqa: ANN401
+    folder: Path,
+    stem: str,
+    *,
+    pdf: bool = True,
+) -> list[Path]:
+    """Draw one figure as SVG and PDF; return the files, none if its runs are missing."""
+    with house_style():
+        figure = drawing.draw(results)
+    if figure is None:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    with TemporaryDirectory() as place:
+        drawn = save(figure, Path(place), f"{stem}-{drawing.name}")
+        for file in (drawn, drawn.with_suffix(".pdf"))[: 1 + pdf]:
+            files.append(folder / file.name)
+            write(files[-1], file.read_bytes())
+    return files
