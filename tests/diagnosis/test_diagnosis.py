@@ -77,6 +77,7 @@ def test_a_turned_latent_space_is_told_from_an_aligned_one(cloud):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cheap_scorecard")
 def test_beta_is_judged_by_the_least_precise_latent(cloud):
     timid = Linear(cloud, beta=0.001, turn=TURN)
     found = quietly(timid.encode, timid.decode, cloud)
@@ -251,6 +252,7 @@ def test_bernoulli_curvature_is_that_of_the_logits(generator):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cheap_scorecard")
 @pytest.mark.parametrize("shape", [(36,), (6, 6), (1, 6, 6), (3, 4, 3), (2,)])
 def test_the_page_shows_any_shape(shape, tmp_path, generator, capsys):
     size = math.prod(shape)

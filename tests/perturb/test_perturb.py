@@ -345,12 +345,13 @@ def test_a_twin_is_made_once_and_goes_on_where_it_was_killed(tmp_path, monkeypat
         return advance(self, until)
 
     monkeypatch.setattr(Contest, "advance", kill)
-    again = {"path": str(tmp_path / "again"), "progress": False, "checkpoint_seconds": 0.0}
+    runner = Runner(runs, progress=False, checkpoint_seconds=0.0)
+    again = str(tmp_path / "again")
     with pytest.raises(KeyboardInterrupt):
-        perturb(CONFIG, runs, **again)
+        perturb(CONFIG, runner, path=again)
     assert killed
     assert len(list(runs.glob("*-change-*/checkpoint-*"))) == 1
-    second = perturb(CONFIG, runs, **again)
+    second = perturb(CONFIG, runner, path=again)
     documents = [json.loads((t.folder / "twin.json").read_text()) for t in (whole, second)]
     assert documents[0] == documents[1]  # the checksum of the change among them
     assert not list(runs.glob("*-change-*"))
@@ -362,9 +363,9 @@ def test_a_twin_is_made_once_and_goes_on_where_it_was_killed(tmp_path, monkeypat
     assert scores[report["disentangled"][0]] == max(scores.values())
     assert scores[report["entangled"][0]] == min(scores.values())
     monkeypatch.setattr(Contest, "__init__", None)  # read, not made
-    assert perturb(CONFIG, runs, **again) == second
+    assert perturb(CONFIG, runner, path=again) == second
     with pytest.raises(ValueError, match="holds a twin made in another way"):
-        perturb(replace(CONFIG, seed=5), runs, **again)
+        perturb(replace(CONFIG, seed=5), runner, path=again)
     on_twin = replace(BASE, data=second, steps=2)
     assert make([on_twin], Runner(runs, progress=False))[0].path.name.startswith(
         "shapes3d-perturbed"
