@@ -3,7 +3,7 @@
 from unpick.theory.best_encoder import BestEncoder, best_encoder
 from unpick.theory.budget import PrecisionBudget, precision_budget
 from unpick.theory.descent import Descent, givens_descent, riemannian_descent
-from unpick.theory.dispersion import Twins, train_twins
+from unpick.theory.dispersion import LikelihoodTwins, train_twins
 from unpick.theory.mechanisms import MechanismGap, mechanism_gap
 from unpick.theory.orthogonal import nearest_orthogonal
 from unpick.theory.plateaus import Slopes, optimal_slopes
@@ -13,12 +13,12 @@ from unpick.theory.rotation import OptimalRotation, optimal_rotation
 __all__ = [
     "BestEncoder",
     "Descent",
+    "LikelihoodTwins",
     "MechanismGap",
     "OptimalRotation",
     "PrecisionBudget",
     "PushForward",
     "Slopes",
-    "Twins",
     "best_encoder",
     "givens_descent",
     "mechanism_gap",

@@ -15,11 +15,11 @@ from unpick.theory.quadrature import gaussian_grid
 
 @dataclass(frozen=True, eq=False)
 class BestEncoder:
-    """What an encoder without limits would give for each observation.
+    """The diagonal Gaussian posterior of each observation that an unlimited encoder would give.
 
     Attributes:
-        mean: Of the posterior.
-        deviation: Of the posterior.
+        mean: Posterior means.
+        deviation: Posterior standard deviations.
         elbo: In nats, by quadrature.
     """
 
@@ -41,16 +41,16 @@ def best_encoder(
     .. math:: \max_{\mu, \sigma} E_\epsilon \log N(x;\, f(\mu + \sigma \epsilon),\, \gamma^{-2} I)
               - KL(N(\mu, \sigma^2) \| N(0, I))
 
-    The ELBO* of Reizinger et al. (2022). The search begins at the self-consistent posterior of
-    `mechanism_gap`, in coordinates in which the curvature is about the same everywhere, and no
-    observation ends below where it began. L-BFGS; a linear decoder takes a few steps.
+    This is the ELBO* of Reizinger et al. (2022). L-BFGS starts at the self-consistent posterior of
+    `mechanism_gap`, in coordinates in which the curvature is about the same everywhere. No
+    observation ends with a lower ELBO than it started with.
 
     Args:
         decode: Mean decoder (n, d) -> (n, ...), differentiable by torch.
         z: Codes of the observations, where the search begins.
         precision: gamma^2 of the likelihood.
         nodes: Of Gauss-Hermite quadrature in each of the few latents.
-        steps: Of the search, at most.
+        steps: Most steps of the search.
 
     Example:
         >>> found = best_encoder(lambda z: 3 * z, torch.ones(1, 2).double(), 1.0)
@@ -75,7 +75,7 @@ def best_encoder(
     observed = decode(z).detach().flatten(1).double()
 
     def posterior(moved: Tensor, scaled: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log-deviation, from coordinates that are 0 at the beginning."""
+        """Mean and log-deviation, from coordinates that are 0 at the start."""
         return z + torch.einsum("nij,nj->ni", whitening, moved), start + scaled
 
     def elbo(moved: Tensor, scaled: Tensor) -> Float[Tensor, "n"]:
@@ -123,15 +123,16 @@ def log_marginal(
     r"""\log p_\gamma(x), the likelihood of a decoder with its noise, by importance sampling.
 
     Codes are drawn about the mean from a multivariate t distribution of the Gauss-Newton
-    posterior's shape: wider than the posterior, so that no draw weighs much more than others.
+    posterior's shape. It is wider than the posterior, so that no draw has much more weight than
+    others.
 
     Args:
         decode: Mean decoder (n, d) -> (n, ...).
         x: Observations.
-        mean: Codes near them, as of `best_encoder`.
+        mean: Codes near them, such as those of `best_encoder`.
         precision: gamma^2 of the likelihood.
-        draws: For each observation; the same steps for all of them.
-        seed: Of the draws.
+        draws: Draws for each observation; all share the same ones.
+        seed: Seed of the draws.
     """
     check_codes(mean)
     d, freedom = mean.shape[1], 5

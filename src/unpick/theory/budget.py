@@ -12,7 +12,7 @@ from torch import Tensor
 
 Objective = Literal["log", "plain"]
 Form = Literal["polarized", "exact"]
-LIMIT = 300.0  # nats a latent: a variance of 1e-260, which a double still holds
+LIMIT = 300.0  # nats per latent: a variance of 1e-260, still within a double's range
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +22,10 @@ class PrecisionBudget:
     Attributes:
         variance: \sigma_{ij}^2 of sample i and latent j.
         cost: E\|J_i \epsilon_i\|^2 = \sum_j c_{ij}^2 \sigma_{ij}^2, c the columns' lengths.
-        budget: Nats that each sample gets.
-        beta: Of the beta-VAE with squared error whose best variances at this sample are the same.
-            For `plain` it is one number, what a nat more would save; for `log` it is in proportion
-            to the sample's cost. Infinite where an exact KL of 0 is asked for.
+        budget: Nats spent on each sample.
+        beta: The beta of the beta-VAE with squared error that has the same best variances at this
+            sample. For `plain` it is one number, the cost that one more nat would save; for `log`
+            it is proportional to the sample's cost. Infinite for an exact KL of 0.
     """
 
     variance: Float[Tensor, "n d"]
@@ -106,7 +106,7 @@ def precision_budget(
 def _log_squares(
     jacobians: Float[Tensor, "n p d"], budget: float, objective: Objective, kl: Form
 ) -> Float[Tensor, "n d"]:
-    r"""\log c_{ij}^2, or an error."""
+    r"""\log c_{ij}^2; raises where the problem has no solution."""
     if jacobians.ndim != 3 or jacobians.numel() == 0:
         raise ValueError(
             "jacobians must have shape (samples, outputs, latents), none of them 0, "
@@ -194,7 +194,7 @@ def _softplus(x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
 
 
 def _falling_root(falling: Callable[[float], float], target: float) -> float:
-    """Where a function that falls from infinity to 0 has a value; at infinity if that is 0."""
+    """Solve f(x) = target for an f that falls from infinity to 0; inf if the target is 0."""
     if target == 0:
         return inf
     low, high = -20.0, 20.0

@@ -17,22 +17,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.theory.columns import plane_turn
-from unpick.theory.rotation import optimal_rotation, triangles
+from unpick.theory.rotation import optimal_rotation, triangular_factors
 
 ORTHOGONAL = 1e-12  # largest cosine of columns that count as orthogonal
-PUSH = 1e-3  # radians by which a stationary point is left
-ROUNDING = 1e-14  # of the objective, which may rise by as much
+PUSH = 1e-3  # radians of the turn that leaves a saddle
+ROUNDING = 1e-14  # the objective may rise by as much in a step
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    r"""How a search went.
+    r"""The end of a search, and its path.
 
     Attributes:
-        rotation: Where it ended.
+        rotation: V at the end.
         objective: \sum_j \log \|M V e_j\| at the start and after each step.
-        converged: Whether the columns are orthogonal. If not, there were too few steps, or it
-            stands at a saddle without a push.
+        converged: Whether the columns are orthogonal. If not, there were too few steps, or the
+            search stopped at a saddle because `push` is 0.
     """
 
     rotation: Float[Tensor, "d d"]
@@ -184,4 +184,4 @@ def _start(
     off = float((v.T @ v - identity).abs().max())
     if not off < 1e-6:
         raise ValueError(f"start must be orthogonal, got V^T V that is {off:.2g} off the identity")
-    return triangles(matrix) @ v, v
+    return triangular_factors(matrix) @ v, v

@@ -1,4 +1,4 @@
-"""Beta as the variance of the likelihood: two VAEs that train alike, or nearly."""
+"""Beta as the variance of the likelihood: train a beta-VAE and its twin without beta."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +16,14 @@ Cost = Callable[[Tensor, Tensor], Tensor]  # of outputs and observations, a valu
 
 
 @dataclass(frozen=True, eq=False)
-class Twins:
-    """A beta-VAE and a VAE without beta, trained from one start on one noise.
+class LikelihoodTwins:
+    """A beta-VAE and a VAE without beta, trained from the same weights on the same noise.
 
     Attributes:
-        difference: Of their weights at the end, as a share of the way the weights have gone.
-        beta_vae: Weights at the end.
-        vae: Weights at the end.
+        difference: Distance between their final weights, as a share of how far the beta-VAE's
+            weights moved.
+        beta_vae: Final weights of the beta-VAE.
+        vae: Final weights of the other.
     """
 
     difference: float
@@ -42,27 +43,27 @@ def train_twins(
     rate: float = 1e-3,
     steps: int = 100,
     seed: int = 0,
-) -> Twins:
+) -> LikelihoodTwins:
     r"""Train a beta-VAE and its twin without beta (Allen 2024, theorem 3, Gaussian case).
 
     .. math:: \frac{\|x - \hat x\|^2}{2\sigma^2} + \beta\, KL
               = \beta \left( \frac{\|x - \hat x\|^2}{2 \beta\sigma^2} + KL \right)
 
-    SGD follows the same path if the twin's learning rate is beta times as large. Adam divides the
-    factor out by itself, but for its epsilon. All this supposes that the variance is fixed: a
-    variance that is learned has p/2 log variance in the loss, which is not scaled alike.
+    SGD follows the same path if the twin's learning rate is beta times as large. Adam needs no
+    scaling: the factor cancels but for its epsilon. The variance must be fixed. A learned one
+    adds p/2 log variance to the loss, which does not scale.
 
     Args:
-        x: Observations, taken all at once in each step.
-        beta: Weight of the KL of the first.
-        variance: sigma^2 of the first.
-        twin_variance: Of the second; None takes beta sigma^2.
-        latents: Of both.
+        x: Observations; every step takes all of them.
+        beta: Weight of the KL in the beta-VAE.
+        variance: sigma^2 of the beta-VAE.
+        twin_variance: Variance of the twin; None takes beta sigma^2.
+        latents: Number of latents of both.
         hidden: Width of a tanh layer in encoder and decoder; 0 for linear ones.
         optimiser: Plain SGD, or Adam with its usual constants.
-        rate: Learning rate of the first.
-        steps: To train.
-        seed: Of the weights and of the noise.
+        rate: Learning rate of the beta-VAE.
+        steps: Number of training steps.
+        seed: Seed of the weights and of the noise.
 
     Example:
         >>> x = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
@@ -71,12 +72,12 @@ def train_twins(
     """
     other = beta * variance if twin_variance is None else twin_variance
     _check_positive(beta=beta, variance=variance, twin_variance=other, rate=rate)
-    descent = _Descent(x, latents, hidden, optimiser, steps, seed)
+    training = _Training(x, latents, hidden, optimiser, steps, seed)
 
     def error(variance: float) -> Cost:
         return lambda output, x: (output - x).square().sum(1) / (2 * variance)
 
-    return descent.twins(error(variance), error(other), beta, rate)
+    return training.twins(error(variance), error(other), beta, rate)
 
 
 def train_bernoulli_twins(
@@ -89,14 +90,14 @@ def train_bernoulli_twins(
     rate: float = 1e-3,
     steps: int = 100,
     seed: int = 0,
-) -> Twins:
-    r"""Train a beta-VAE with Bernoulli likelihood and the nearest that it has to a twin.
+) -> LikelihoodTwins:
+    r"""Train a beta-VAE with Bernoulli likelihood and the VAE that comes nearest to a twin.
 
     .. math:: p(x|z)^{1/\beta} \big/ \textstyle\sum_{x'} p(x'|z)^{1/\beta}
 
-    is the Bernoulli distribution with log-odds divided by beta. The sum, over black and white, is
-    not constant: without it the log-likelihood would be that of the beta-VAE, but of no
-    distribution (Allen 2024, theorem 3, claims otherwise). Arguments as in `train_twins`;
+    is the Bernoulli distribution with log-odds divided by beta. The sum over black and white is
+    not constant. Without it the log-likelihood would equal that of the beta-VAE, but belong to no
+    distribution (Allen 2024, theorem 3, claims otherwise). Arguments are those of `train_twins`;
     observations lie in [0, 1].
 
     Example:
@@ -106,12 +107,12 @@ def train_bernoulli_twins(
     _check_positive(beta=beta, rate=rate)
     if x.numel() and not 0 <= x.min() <= x.max() <= 1:
         raise ValueError(f"x must lie in [0, 1], got {x.min():g} to {x.max():g}")
-    descent = _Descent(x, latents, hidden, optimiser, steps, seed)
+    training = _Training(x, latents, hidden, optimiser, steps, seed)
 
     def entropy(scale: float) -> Cost:
         return lambda output, x: (softplus(output / scale) - x * output / scale).sum(1)
 
-    return descent.twins(entropy(1.0), entropy(beta), beta, rate)
+    return training.twins(entropy(1.0), entropy(beta), beta, rate)
 
 
 def _check_positive(**sizes: float) -> None:
@@ -121,8 +122,8 @@ def _check_positive(**sizes: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Descent:
-    """What twins have in common."""
+class _Training:
+    """Data, networks and optimiser, which twins share."""
 
     x: Float[Tensor, "..."]
     latents: int
@@ -148,19 +149,19 @@ class _Descent:
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
-    def twins(self, cost: Cost, other: Cost, beta: float, rate: float) -> Twins:
-        """The beta-VAE of the first cost, and the VAE of the other; SGD's rate is scaled."""
-        start, first = self.run(cost, beta, rate)
-        _, second = self.run(other, 1.0, rate * beta if self.optimiser == "sgd" else rate)
+    def twins(self, cost: Cost, other: Cost, beta: float, rate: float) -> LikelihoodTwins:
+        """Train a beta-VAE with the first cost and a VAE with the other; SGD's rate is scaled."""
+        start, first = self.train(cost, beta, rate)
+        _, second = self.train(other, 1.0, rate * beta if self.optimiser == "sgd" else rate)
         difference = float((first - second).norm() / (first - start).norm())
         if not difference < inf:
             raise ValueError(f"rate must let the weights move and stay finite, got {rate}")
-        return Twins(difference, first, second)
+        return LikelihoodTwins(difference, first, second)
 
-    def run(
+    def train(
         self, cost: Cost, beta: float, rate: float
     ) -> tuple[Float[Tensor, "k"], Float[Tensor, "k"]]:
-        """Weights before and after."""
+        """Train one model; its weights before and after."""
         generator = torch.Generator().manual_seed(self.seed)
         n, p = self.x.shape
         encoder = _network(p, self.hidden, 2 * self.latents, generator)
@@ -187,7 +188,7 @@ def _network(inputs: int, hidden: int, outputs: int, generator: torch.Generator)
     for a, b in pairwise(sizes):
         layer = nn.Linear(a, b, dtype=torch.float64)
         with torch.no_grad():
-            for each in layer.parameters():  # of this generator and no other
+            for each in layer.parameters():  # drawn from this generator only
                 each.copy_(torch.randn(each.shape, generator=generator) / a**0.5)
         layers += [layer, nn.Tanh()]
     return nn.Sequential(*layers[:-1])
@@ -196,7 +197,7 @@ def _network(inputs: int, hidden: int, outputs: int, generator: torch.Generator)
 def _adam(
     gradient: Float[Tensor, "k"], moments: tuple[Float[Tensor, "k"], Float[Tensor, "k"]], step: int
 ) -> Float[Tensor, "k"]:
-    """The direction of Kingma & Ba (2015). `torch.optim` takes two seconds to import."""
+    """The step of Kingma & Ba (2015), since `torch.optim` takes two seconds to import."""
     first, second = moments
     first.mul_(0.9).add_(gradient, alpha=0.1)
     second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)

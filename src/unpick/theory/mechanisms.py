@@ -1,4 +1,4 @@
-"""What a VAE maximises if its noise is small: a log-likelihood less the IMA contrast."""
+"""What a VAE with little noise maximises: the log-likelihood less the IMA contrast."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from unpick.geometry.columns import ima_contrast
 from unpick.theory.pushforward import check_codes, finite_jacobians, log_normal
 from unpick.theory.quadrature import gaussian_grid
 
-POINTS = 2**18  # of the quadrature, at most
+POINTS = 2**18  # most points of a quadrature
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class MechanismGap:
 
     @property
     def gap(self) -> Float[Tensor, "n"]:
-        """What the ELBO lacks; tends to the contrast."""
+        """Log p(x) less the ELBO; it tends to the contrast."""
         return self.log_likelihood - self.elbo
 
     @property
@@ -90,7 +90,7 @@ def mechanism_gap(
     observed = decode(z).flatten(1).double()
 
     def log_joint(factor: Float[Tensor, "n d d"]) -> Float[Tensor, "n k"]:
-        """Of x and of the code z + factor step, less the log-density of the step."""
+        """Log p(x, z + factor step), less the log-density of the step."""
         moved = z[:, None] + steps @ factor.mT
         decoded = decode(moved.flatten(0, 1)).double().reshape(len(z), len(steps), -1)
         error = (decoded - observed[:, None]).square().sum(2)

@@ -1,4 +1,4 @@
-"""How steep a decoder is best between two data points: plateaus with jumps, or a straight line."""
+"""The best slope of a decoder between two data points: plateaus and jumps, or a straight line."""
 
 from dataclasses import dataclass
 from math import cosh, inf, log, sqrt
@@ -17,10 +17,10 @@ class Slopes:
     """A decoder's slope on the way from one data point to the next, along one latent.
 
     Attributes:
-        low: On one part of the way; the plateau.
-        high: On the rest; the jump.
-        share: Of the way, with the high slope.
-        cost: Averaged over the way.
+        low: Slope on one part of the way, the plateau.
+        high: Slope on the rest, the jump.
+        share: Share of the way with the high slope.
+        cost: Mean cost over the way.
     """
 
     low: float
@@ -107,7 +107,7 @@ def optimal_slopes(rise: float, bound: float, beta: float, cost: Cost = "log") -
 def searched_slopes(
     rise: float, bound: float, beta: float, cost: Cost = "log", grid: int = 2001
 ) -> Slopes:
-    """The same by a linear program: how much of the way each slope of a grid gets."""
+    """The same by a linear program over the share of the way that each slope of a grid gets."""
     slopes = bound * np.linspace(0, 1, grid) ** 2  # closer together where plateaus are
     found = linprog(
         slope_cost(slopes, beta, cost),

@@ -16,12 +16,13 @@ class PushForward:
     """Log-densities of the decoded prior N(0, I) at points of the decoder's image.
 
     Attributes:
-        log_density: By area of the image (volume of d dimensions); inf where the decoder is flat.
+        log_density: Density by area of the image (volume in d dimensions); inf where the decoder
+            is flat.
         along_singular: Densities by length along the singular directions, largest singular value
             first. They always multiply to the density.
         along_latents: Densities by length along the curve of each latent, the others held. They
-            multiply to the density if and only if the Jacobian's columns are orthogonal, and fall
-            short of it by the IMA contrast otherwise.
+            multiply to the density if and only if the Jacobian's columns are orthogonal.
+            Otherwise they fall short of it by the IMA contrast.
     """
 
     log_density: Float[Tensor, "n"]
@@ -42,7 +43,7 @@ def push_forward(
 
     Args:
         decode: An injective decoder (n, d) -> (n, ...), or its Jacobians at z.
-        z: Where.
+        z: Codes at which the density is taken.
 
     Example:
         >>> found = push_forward(lambda z: z * torch.tensor([2.0, 0.5]), torch.zeros(1, 2))
@@ -76,7 +77,7 @@ def push_forward(
 
 
 def check_codes(z: Float[Tensor, "..."]) -> None:
-    """Refuse what is no list of points."""
+    """Raise unless z holds finite codes, shape (codes, latents)."""
     if z.ndim != 2 or z.numel() == 0:
         raise ValueError(
             f"z must have shape (codes, latents), neither of them 0, got {tuple(z.shape)}"
@@ -88,7 +89,7 @@ def check_codes(z: Float[Tensor, "..."]) -> None:
 def finite_jacobians(
     decode: Callable[[Tensor], Tensor] | Float[Tensor, "..."], z: Float[Tensor, "n d"]
 ) -> Float[Tensor, "..."]:
-    """Of a decoder, or given, in double precision."""
+    """The Jacobians of a decoder, or given ones, in double precision; raises if not finite."""
     jacobians = decode if isinstance(decode, Tensor) else decoder_jacobians(decode, z)
     if not jacobians.isfinite().all():
         got = jacobians[~jacobians.isfinite()][0].item()
@@ -97,5 +98,5 @@ def finite_jacobians(
 
 
 def log_normal(z: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Of the standard normal density, each coordinate on its own."""
+    """Log-density of the standard normal, coordinate by coordinate."""
     return -0.5 * (z.square() + log(2 * pi))

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 EQUAL = 1e-9  # relative difference of singular values that count as equal
-BYTES = 2**24  # of doubles at a time
+BYTES = 2**24  # of Jacobians that are factorised at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,9 +18,9 @@ class OptimalRotation:
     signed permutation. `another` draws one.
 
     Attributes:
-        rotation: V, of determinant 1: the columns of M V are orthogonal, the longest first.
-        lengths: Of those columns: the singular values s.
-        group: Number of the group of equal singular values that each belongs to.
+        rotation: V, of determinant 1. The columns of M V are orthogonal, the longest first.
+        lengths: Lengths of those columns, the singular values s.
+        group: Which group of equal singular values each belongs to.
         log_product: \sum_j \log s_j, the least that the objective can be.
         excess: \sum_j \log c_j - \sum_j \log s_j, c the lengths of M's own columns: the IMA
             contrast. The noise costs e^{2 excess / d} times what it has to.
@@ -73,7 +73,7 @@ def optimal_rotation(
         raise ValueError(f"jacobian must be finite, got {bad} entries that are not")
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}")
-    small = triangles(jacobian)
+    small = triangular_factors(jacobian)
     norms = torch.linalg.vector_norm(small, dim=-2)
     _, values, vh = torch.linalg.svd(small)
     lengths = _padded(values, jacobian.shape[-1])
@@ -87,8 +87,8 @@ def optimal_rotation(
     return OptimalRotation(rotation, lengths, group, norms.log().sum(-1) - excess, excess)
 
 
-def triangles(jacobian: Float[Tensor, "*n p d"]) -> Float[Tensor, "*n k d"]:
-    """R of J = Q R: few numbers, however many outputs."""
+def triangular_factors(jacobian: Float[Tensor, "*n p d"]) -> Float[Tensor, "*n k d"]:
+    """R of J = Q R, which is small however many outputs J has."""
     flat = jacobian.reshape(-1, *jacobian.shape[-2:])
     rows = max(1, BYTES // (8 * flat[0].numel()))
     parts = [torch.linalg.qr(part.double(), mode="r").R for part in flat.split(rows)]
@@ -112,5 +112,5 @@ def _excess(
 
 
 def _padded(values: Float[Tensor, "*n k"], d: int) -> Float[Tensor, "*n d"]:
-    """With zeros, where there are fewer outputs than latents."""
+    """Pad with zeros where there are fewer outputs than latents."""
     return torch.nn.functional.pad(values, (0, d - values.shape[-1]))

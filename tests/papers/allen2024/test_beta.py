@@ -55,16 +55,16 @@ def at(where, **changes):
 
 
 OF_CIRCLES = (
-    claims.close,
-    claims.in_order,
-    claims.centres,
-    claims.mean_only,
-    claims.at_thresholds,
-    claims.overlap,
-    claims.glue,
-    claims.averages,
+    claims.reconstructs_closely,
+    claims.merges_in_order,
+    claims.decodes_centres,
+    claims.decodes_mean_only,
+    claims.merges_at_thresholds,
+    claims.overlap_grows,
+    claims.merges_where_overlapping,
+    claims.decodes_averages,
 )
-OF_LINEAR = (claims.smaller_keeps_more, claims.linear_rule, claims.collapses_above)
+OF_LINEAR = (claims.smaller_keeps_more, claims.follows_linear_rule, claims.collapses_above)
 
 
 @pytest.mark.parametrize("claim", OF_CIRCLES + OF_LINEAR)
@@ -80,38 +80,54 @@ def test_what_the_source_says_holds_where_it_is_so_and_is_open_where_a_beta_is_m
 @pytest.mark.parametrize(
     ("claim", "results", "told"),
     [
-        (claims.close, at(0.01, circles=0.7), "at beta 0.01: points 97%, circles 70%"),
-        (claims.in_order, at(0.01, circles=0.4), "points from beta 0.1, circles from beta 0.01"),
         (
-            claims.in_order,
+            claims.reconstructs_closely,
+            at(0.01, circles=0.7),
+            "at beta 0.01: points 97%, circles 70%",
+        ),
+        (
+            claims.merges_in_order,
+            at(0.01, circles=0.4),
+            "points from beta 0.1, circles from beta 0.01",
+        ),
+        (
+            claims.merges_in_order,
             planted(lambda beta, values: {"groups": 0.9}),
             "circles from beta 0.4, groups never",
         ),
         (
-            claims.centres,
+            claims.decodes_centres,
             planted(lambda beta, values: {"points": values.get("circles")}),
             "circles without points nowhere; groups without circles at beta 0.4, 1, 2 (",
         ),
-        (claims.mean_only, at(24.0, groups=0.02), "groups 2%; 0 latents active"),
-        (claims.mean_only, at(24.0, active=1.0), "groups 0%; 1 latents active"),
-        (claims.at_thresholds, at(0.2, points=0.3), "points (predicted 0.09): above it 30%"),
+        (claims.decodes_mean_only, at(24.0, groups=0.02), "groups 2%; 0 latents active"),
+        (claims.decodes_mean_only, at(24.0, active=1.0), "groups 0%; 1 latents active"),
         (
-            claims.at_thresholds,
+            claims.merges_at_thresholds,
+            at(0.2, points=0.3),
+            "points (predicted 0.09): above it 30%",
+        ),
+        (
+            claims.merges_at_thresholds,
             at(0.2, circles=0.4),
             "circles (predicted 1.1): above it 0% at most, below a quarter of it 40% at least",
         ),
-        (claims.overlap, at(8.0, overlap__groups=0.9), "largest step back 0.060"),
-        (claims.overlap, at(0.01, overlap__points=0.6), "points 0.60 to 0.96, circles 0.03"),
-        (claims.glue, at(1.0, circles=0.6), "above 0.75: 60% or less"),
-        (claims.glue, at(0.1, groups=0.4), "below 0.25: 40% or more"),
-        (claims.averages, at(0.01, off_average=0.2), "by 20.0% of the data's deviation at most"),
+        (claims.overlap_grows, at(8.0, overlap__groups=0.9), "largest step back 0.060"),
+        (claims.overlap_grows, at(0.01, overlap__points=0.6), "points 0.60 to 0.96, circles 0.03"),
+        (claims.merges_where_overlapping, at(1.0, circles=0.6), "above 0.75: 60% or less"),
+        (claims.merges_where_overlapping, at(0.1, groups=0.4), "below 0.25: 40% or more"),
         (
-            claims.averages,
+            claims.decodes_averages,
+            at(0.01, off_average=0.2),
+            "by 20.0% of the data's deviation at most",
+        ),
+        (
+            claims.decodes_averages,
             at(1.0, off_point=0.01),
             "8 of 9 betas where points overlap; the point is",
         ),
         (
-            claims.averages,
+            claims.decodes_averages,
             planted(lambda beta, values: {"overlap, points": 0.1}),
             "0 of 0 betas",
         ),
@@ -122,8 +138,8 @@ def test_what_the_source_says_holds_where_it_is_so_and_is_open_where_a_beta_is_m
             at(24.0, active=1.0),
             "(beta 18.3): 1 or more in use up to 14, 1",
         ),
-        (claims.linear_rule, at(6.0, active=2.0), "as the rule says at 9 of 10 betas"),
-        (claims.linear_rule, at(0.03, active=4.0), "off the closed form by 0.000 at most"),
+        (claims.follows_linear_rule, at(6.0, active=2.0), "as the rule says at 9 of 10 betas"),
+        (claims.follows_linear_rule, at(0.03, active=4.0), "off the closed form by 0.000 at most"),
     ],
 )
 def test_what_is_not_so_is_found_out(claim, results, told):

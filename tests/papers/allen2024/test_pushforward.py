@@ -20,12 +20,16 @@ from unpick.study import Results
 RESULTS = Results(STUDY, "quick")
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Fewer draws than the study takes."""
-    monkeypatch.setattr(decoders, "DRAWS", 200_000)
-    monkeypatch.setattr(decoders, "SAMPLES", 1500)
-    monkeypatch.setattr(decoders, "NULLS", 20)
+@pytest.fixture(scope="module")
+def small():
+    """Results of the study, from fewer draws than it takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoders, "DRAWS", 200_000)
+        patch.setattr(decoders, "SAMPLES", 1500)
+        patch.setattr(decoders, "NULLS", 20)
+        yield replace(
+            RESULTS, computed={name: compute("quick") for name, compute in STUDY.computed.items()}
+        )
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -53,7 +57,7 @@ def test_information_of_gaussians_is_known(rng):
 
 
 def test_chance_is_what_independent_numbers_reach(small, rng):
-    most = decoders.largest_by_chance()
+    most = small.computed["independent"]["chance"]
     assert 0 < most < 0.05
     independent = [information(*rng.uniform(size=(2, 1500))) for _ in range(10)]
     assert sum(each > most for each in independent) <= 1
@@ -77,7 +81,7 @@ def test_counts_by_area_of_a_plane(small):
 
 def test_what_an_oblique_linear_decoder_lacks(small):
     """Lengths of columns by the determinant, at every point and on average."""
-    found = decoders.measure("linear U S V'")
+    found = claims.measured(small)["linear U S V'"]
     short = np.log(np.linalg.norm(decoders.OBLIQUE, axis=0)).sum() - log(1.6 * 0.6)
     assert found.gap == pytest.approx(short)
     assert found.contrast == pytest.approx(short)
@@ -122,23 +126,43 @@ def planted(change=lambda name: {}, **linear):
 
 def test_planted_findings_hold_but_for_independence():
     found = {claim.check: claim.check(planted()).holds for claim in STUDY.claims}
-    assert found == dict.fromkeys(found, True) | {claims.independent: False}
+    assert found == dict.fromkeys(found, True) | {claims.lengths_independent: False}
     none = planted(lambda name: {"information": 0.001} if name in claims.ORTHOGONAL else {})
-    assert claims.independent(none).holds is True
+    assert claims.lengths_independent(none).holds is True
 
 
 @pytest.mark.parametrize(
     ("check", "name", "change", "told"),
     [
-        (claims.counted, "sphere", {"counted": np.full(4, 0.2)}, "off by 0.20 nats"),
-        (claims.counted, "ripple", {"counted": np.full(4, -0.2)}, "off by 0.20 nats"),
-        (claims.multiply, "helicoid", {"products": np.full(4, -0.2)}, "differ by 18% at most"),
-        (claims.multiply, "helicoid", {"gap": 1e-3}, "by the formulas by 1e-03"),
-        (claims.own_speed, "strip", {"information": 0.02}, "latent: linear U S 0.001, strip"),
-        (claims.own_speed, "sphere", {"information": 0.009}, "of both: helicoid 0.200"),
-        (claims.falls_short, "ripple", {"gap": 0.4}, "ripple 0.400"),
-        (claims.falls_short, "ripple", {"gap": 0.001, "contrast": 0.001}, "ripple 0.001"),
-        (claims.falls_short, "ripple", {"products": np.full(4, 0.1)}, "10.0 counting errors"),
+        (claims.density_as_counted, "sphere", {"counted": np.full(4, 0.2)}, "off by 0.20 nats"),
+        (claims.density_as_counted, "ripple", {"counted": np.full(4, -0.2)}, "off by 0.20 nats"),
+        (
+            claims.densities_multiply,
+            "helicoid",
+            {"products": np.full(4, -0.2)},
+            "differ by 18% at most",
+        ),
+        (claims.densities_multiply, "helicoid", {"gap": 1e-3}, "by the formulas by 1e-03"),
+        (
+            claims.independent_by_speed,
+            "strip",
+            {"information": 0.02},
+            "latent: linear U S 0.001, strip",
+        ),
+        (claims.independent_by_speed, "sphere", {"information": 0.009}, "of both: helicoid 0.200"),
+        (claims.product_lacks_contrast, "ripple", {"gap": 0.4}, "ripple 0.400"),
+        (
+            claims.product_lacks_contrast,
+            "ripple",
+            {"gap": 0.001, "contrast": 0.001},
+            "ripple 0.001",
+        ),
+        (
+            claims.product_lacks_contrast,
+            "ripple",
+            {"products": np.full(4, 0.1)},
+            "10.0 counting errors",
+        ),
     ],
 )
 def test_what_is_not_so_is_found_out(check, name, change, told):
@@ -150,10 +174,10 @@ def test_what_is_not_so_is_found_out(check, name, change, told):
 @pytest.mark.parametrize(
     ("check", "change", "told"),
     [
-        (claims.counted, {"off_normal": 0.1}, "off the Gaussian density by 1e-01"),
-        (claims.along_left_singular, {"singular": 0.02}, "0.020 nats along left singular"),
-        (claims.along_left_singular, {"turned": 0.005}, "0.005 along axes turned"),
-        (claims.along_left_singular, {"off_product": 0.1}, "to within 1e-01"),
+        (claims.density_as_counted, {"off_normal": 0.1}, "off the Gaussian density by 1e-01"),
+        (claims.independent_along_singular, {"singular": 0.02}, "0.020 nats along left singular"),
+        (claims.independent_along_singular, {"turned": 0.005}, "0.005 along axes turned"),
+        (claims.independent_along_singular, {"off_product": 0.1}, "to within 1e-01"),
     ],
 )
 def test_what_is_not_so_of_a_linear_decoder_is_found_out(check, change, told):
@@ -162,13 +186,13 @@ def test_what_is_not_so_of_a_linear_decoder_is_found_out(check, change, told):
     assert told in verdict.evidence
 
 
-def test_axes_that_are_turned_from_the_singular_vectors_are_dependent(monkeypatch):
+def test_axes_that_are_turned_from_the_singular_vectors_are_dependent(small, monkeypatch):
     chance = {"latents": 0.0, "chance": 0.02}
 
     def judged():
         linear = decoders.measure_linear("quick")
         computed = {"linear": linear, "independent": chance}
-        return claims.along_left_singular(replace(RESULTS, computed=computed)).holds
+        return claims.independent_along_singular(replace(RESULTS, computed=computed)).holds
 
     assert judged() is True
     monkeypatch.setattr(decoders, "LEFT", np.eye(2))
@@ -177,14 +201,17 @@ def test_axes_that_are_turned_from_the_singular_vectors_are_dependent(monkeypatc
 
 def test_measured_decoders_answer_both_readings_of_theorem_2(small):
     """The study's own answer, from fewer draws."""
-    computed = {name: compute("quick") for name, compute in STUDY.computed.items()}
-    results = replace(RESULTS, computed=computed)
-    for check in (claims.counted, claims.multiply, claims.own_speed, claims.falls_short):
-        assert check(results).holds is True
-    assert claims.independent(results).holds is False
-    found, most = claims.measured(results), computed["independent"]["chance"]
-    assert computed["independent"]["latents"] < most
-    gaps, lengths = figures.draw_both(results), figures.draw_lengths(results)
+    for check in (
+        claims.density_as_counted,
+        claims.densities_multiply,
+        claims.independent_by_speed,
+        claims.product_lacks_contrast,
+    ):
+        assert check(small).holds is True
+    assert claims.lengths_independent(small).holds is False
+    found, most = claims.measured(small), small.computed["independent"]["chance"]
+    assert small.computed["independent"]["latents"] < most
+    gaps, lengths = figures.draw_both(small), figures.draw_lengths(small)
     bars, dots = gaps.axes
     assert [bar.get_width() for bar in bars.patches] == [
         max(0, each.gap) for each in found.values()
@@ -200,8 +227,8 @@ def test_measured_decoders_answer_both_readings_of_theorem_2(small):
         assert information(*axes.lines[0].get_xydata().T) == pytest.approx(told, abs=0.005)
 
 
-def test_findings_go_through_json_unchanged(small):
-    found = decoders.measure("ripple")
+def test_findings_go_through_json_unchanged():
+    found = as_said("ripple")
     again = Measured.from_json(json.loads(json.dumps(found.to_json())))
     for field in fields(Measured):
         assert np.array_equal(getattr(again, field.name), getattr(found, field.name))

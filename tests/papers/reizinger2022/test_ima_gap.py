@@ -43,13 +43,13 @@ def test_curves_of_a_linear_mixing_in_closed_form():
         assert found.noisy[k] == pytest.approx(likelihood, abs=0.05)
     assert (found.off_variance < 1e-3).all()  # the variances are those of the inverting encoder
     assert (np.diff(found.off_inverse) < 0).all()
-    assert claims.power(found, found.elbo) == pytest.approx(-1, abs=0.05)
+    assert claims.decay_power(found, found.elbo) == pytest.approx(-1, abs=0.05)
 
 
 def test_curves_inside_the_class_end_at_the_likelihood():
     found = compute_curves(OrthogonalMLP(torch.eye(2).double()), 2, np.array([1e2, 1e4, 1e6]), 16)
-    assert claims.coincide({"rectifier": found}).holds is True
-    assert claims.self_consistent({"rectifier": found}).holds is True
+    assert claims.coincide_inside({"rectifier": found}).holds is True
+    assert claims.encoder_inverts({"rectifier": found}).holds is True
 
 
 def planted(contrast=7.0, elbo=1.0, inverting=-1.0, **changes):
@@ -72,60 +72,64 @@ GOOD = planted()
 
 
 def test_what_the_elbo_tends_to():
-    assert claims.to_objective(GOOD).holds is True
-    assert "IMA objective 3.000" in claims.to_objective(GOOD).evidence
-    assert claims.to_objective(replace(GOOD, elbo=GOOD.elbo + 0.1)).holds is False  # elsewhere
+    assert claims.tends_to_objective(GOOD).holds is True
+    assert "IMA objective 3.000" in claims.tends_to_objective(GOOD).evidence
+    assert (
+        claims.tends_to_objective(replace(GOOD, elbo=GOOD.elbo + 0.1)).holds is False
+    )  # elsewhere
     likely = replace(GOOD, elbo=GOOD.likelihood - 1 / GOOD.precision)
-    assert claims.to_objective(likely).holds is False
+    assert claims.tends_to_objective(likely).holds is False
     near = 3 + np.array([1.0, 0.03, 0.01, 0.02, 0.03])
-    assert claims.to_objective(replace(GOOD, elbo=near)).holds is False  # close, but leaving
+    assert claims.tends_to_objective(replace(GOOD, elbo=near)).holds is False  # close, but leaving
 
 
 def test_what_gap_remains():
     theirs = stored("outside")
-    found = claims.remains(GOOD, theirs)
+    found = claims.gap_is_contrast(GOOD, theirs)
     assert found.holds is True
     assert "stored results 1.012" in found.evidence  # (14.8512 - 7.697) / 7.0721
-    assert claims.remains(replace(GOOD, elbo=GOOD.elbo + 1), theirs).holds is False
-    assert claims.remains(replace(GOOD, noisy=GOOD.noisy - 1), theirs).holds is False
-    assert claims.remains(GOOD, replace(theirs, elbo=theirs.elbo + 1)).holds is False
+    assert claims.gap_is_contrast(replace(GOOD, elbo=GOOD.elbo + 1), theirs).holds is False
+    assert claims.gap_is_contrast(replace(GOOD, noisy=GOOD.noisy - 1), theirs).holds is False
+    assert claims.gap_is_contrast(GOOD, replace(theirs, elbo=theirs.elbo + 1)).holds is False
 
 
 def test_what_coincides_inside_the_class():
     inside = planted(contrast=0.0, elbo=-1.0)
-    assert claims.coincide({"a": inside}).holds is True
-    assert claims.coincide({"a": inside, "b": GOOD}).holds is False  # has a contrast
+    assert claims.coincide_inside({"a": inside}).holds is True
+    assert claims.coincide_inside({"a": inside, "b": GOOD}).holds is False  # has a contrast
     short = replace(inside, elbo=inside.elbo - 0.02)
-    assert claims.coincide({"a": short}).holds is False
+    assert claims.coincide_inside({"a": short}).holds is False
 
 
 def test_how_fast_distances_fall():
-    assert claims.power(GOOD, GOOD.inverting) == pytest.approx(-1)
+    assert claims.decay_power(GOOD, GOOD.inverting) == pytest.approx(-1)
     slow = replace(GOOD, inverting=GOOD.regularised - GOOD.precision**-0.5)
-    assert claims.power(slow, slow.inverting) == pytest.approx(-0.5)
-    assert claims.inverse_square({"a": GOOD}).holds is True
-    assert claims.inverse_square({"a": GOOD, "b": slow}).holds is False
+    assert claims.decay_power(slow, slow.inverting) == pytest.approx(-0.5)
+    assert claims.falls_like_inverse_square({"a": GOOD}).holds is True
+    assert claims.falls_like_inverse_square({"a": GOOD, "b": slow}).holds is False
 
 
 def test_which_encoders_are_self_consistent():
-    assert claims.self_consistent({"a": GOOD}).holds is True
+    assert claims.encoder_inverts({"a": GOOD}).holds is True
     for column in ("off_inverse", "off_variance"):
         stays = replace(GOOD, **{column: 1 - np.linspace(0, 0.5, 5)})
-        assert claims.self_consistent({"a": GOOD, "b": stays}).holds is False
+        assert claims.encoder_inverts({"a": GOOD, "b": stays}).holds is False
     returns = replace(GOOD, off_inverse=np.array([1.0, 0.1, 0.2, 0.01, 0.001]))
-    assert claims.self_consistent({"a": returns}).holds is False
+    assert claims.encoder_inverts({"a": returns}).holds is False
 
 
 def test_what_is_no_bound():
     theirs = stored("outside")
     hump = replace(GOOD, elbo=3 + np.array([-1.0, 0.5, 0.2, 0.1, 0.01]))
-    found = claims.no_bound(hump, theirs)
+    found = claims.objective_is_no_bound(hump, theirs)
     assert found.holds is True
     assert "here 0.50 nats at gamma^2 = 10^2" in found.evidence
     assert "stored results 0.19 nats at gamma^2 = 10^3.5, -0.08 at the highest" in found.evidence
-    assert claims.no_bound(planted(elbo=-1.0), theirs).holds is False  # from below
-    assert claims.no_bound(replace(hump, elbo=np.sort(hump.elbo)), theirs).holds is False
-    assert claims.no_bound(hump, planted(elbo=-1.0)).holds is False
+    assert claims.objective_is_no_bound(planted(elbo=-1.0), theirs).holds is False  # from below
+    assert (
+        claims.objective_is_no_bound(replace(hump, elbo=np.sort(hump.elbo)), theirs).holds is False
+    )
+    assert claims.objective_is_no_bound(hump, planted(elbo=-1.0)).holds is False
 
 
 def test_stored_results():
@@ -133,7 +137,7 @@ def test_stored_results():
     assert outside.regularised == pytest.approx(7.7791)
     assert outside.elbo[[0, -1]].tolist() == [2.564, 7.697]
     assert inside.contrast == 0
-    assert claims.coincide({"stored": inside}).holds is True
+    assert claims.coincide_inside({"stored": inside}).holds is True
     assert outside.precision[[0, -1]] == pytest.approx([10, 1e5])
 
 

@@ -1,6 +1,6 @@
-"""Decoders to try claims on: surfaces over two latents, of two sizes.
+"""Decoders of two latents with two size parameters, on which the paper's claims are tried.
 
-All in `SURFACES` have orthogonal columns; `ripple` has not.
+All in `SURFACES` have orthogonal columns; those of `ripple` are oblique.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def conformal_helicoid(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tens
 
 
 def sphere(z: Latents, a: float = 1.0, b: float = 1.0) -> Float[Tensor, "n 3"]:
-    """Without its pole (stereographic): columns of equal length 2 a b / (1 + |a z|^2)."""
+    """A sphere without its pole (stereographic): columns of equal length 2 a b / (1 + |a z|^2)."""
     t, u = a * z.T
     square = t**2 + u**2
     return b * torch.stack([2 * t, 2 * u, square - 1], 1) / (1 + square)[:, None]
@@ -69,7 +69,7 @@ def polar(x: Latents) -> Float[Tensor, "n 2"]:
     return torch.special.ndtri(uniform)
 
 
-def turned(degrees: float) -> Map:
+def turn_latents(degrees: float) -> Map:
     """A rotation of the latents."""
     turn = torch.from_numpy(plane_turn(2, 0, 1, radians(degrees)))
     return lambda z: z @ turn
@@ -86,7 +86,7 @@ SURFACES: dict[str, Callable[..., Tensor]] = {
 
 
 def arc_lengths(decode: Map, z: Latents) -> Float[Tensor, "n 2"]:
-    """Signed lengths of the curves of each latent, from where it is 0, as polygons."""
+    """Signed length along the curve of each latent, from where it is 0, by 64 chords."""
     lengths = []
     for axis in torch.eye(2).double():
         shares = torch.linspace(0, 1, 65).double()[:, None, None]

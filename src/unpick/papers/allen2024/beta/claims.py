@@ -1,4 +1,4 @@
-"""What Allen (2024), section 3.3, says of beta, as predicates on results."""
+"""Claims of Allen (2024), section 3.3, about beta, checked on results."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -11,42 +11,42 @@ from unpick.papers.allen2024.beta.readings import LEVELS
 from unpick.study.study import Outcome, Results, Verdict
 from unpick.study.sweep import COLLAPSED, complete_sweep
 
-Search = Mapping[float, Outcome]  # outcomes by beta, ascending
+Sweep = Mapping[float, Outcome]  # outcomes by beta, ascending
 HALF, QUARTER = 0.5, 0.25
 MOST, LEAST = 0.8, 0.1  # share of a level's variance that is as good as all, or none
 SLACK = 0.01  # by which means of trained models may go the wrong way
 ROUNDING = 1e-9
 
 
-def circles(results: Results) -> Search:
-    """The search on the circles; nothing unless every beta is there."""
+def circles(results: Results) -> Sweep:
+    """The outcomes on circles by beta; none unless every beta is there."""
     return complete_sweep(results, "circles")
 
 
-def lost(search: Search, level: str) -> float | None:
+def first_lost(sweep: Sweep, level: str) -> float | None:
     """The first beta at which less than half of a level's variance is kept."""
-    return next((beta for beta, o in search.items() if o.mean(level) < HALF), None)
+    return next((beta for beta, o in sweep.items() if o.mean(level) < HALF), None)
 
 
-def told(outcome: Outcome) -> str:
-    """What is kept at each level."""
+def describe_kept(outcome: Outcome) -> str:
+    """The share of variance kept at each level, in words."""
     return ", ".join(f"{level} {outcome.mean(level):.0%}" for level in LEVELS)
 
 
-def close(results: Results) -> Verdict:
-    """At the smallest beta, three quarters of the variance at every level."""
-    if not (search := circles(results)):
+def reconstructs_closely(results: Results) -> Verdict:
+    """At the smallest beta, more than three quarters of the variance is kept at every level."""
+    if not (sweep := circles(results)):
         return Verdict(None, "")
-    beta, outcome = next(iter(search.items()))
-    evidence = f"variance kept at beta {beta:g}: {told(outcome)}"
+    beta, outcome = next(iter(sweep.items()))
+    evidence = f"variance kept at beta {beta:g}: {describe_kept(outcome)}"
     return Verdict(min(outcome.mean(level) for level in LEVELS) > 1 - QUARTER, evidence)
 
 
-def in_order(results: Results) -> Verdict:
+def merges_in_order(results: Results) -> Verdict:
     """Points are lost first, then circles, then groups."""
-    if not (search := circles(results)):
+    if not (sweep := circles(results)):
         return Verdict(None, "")
-    first = [lost(search, level) for level in LEVELS]
+    first = [first_lost(sweep, level) for level in LEVELS]
     said = [
         f"{level} from beta {beta:g}" if beta else f"{level} never"
         for level, beta in zip(LEVELS, first, strict=True)
@@ -56,14 +56,14 @@ def in_order(results: Results) -> Verdict:
     return Verdict(holds, f"less than half of the variance is kept of {', '.join(said)}")
 
 
-def centres(results: Results) -> Verdict:
-    """Betas where circles are kept but not their points, and groups but not their circles."""
-    if not (search := circles(results)):
+def decodes_centres(results: Results) -> Verdict:
+    """Some betas keep circles but not their points, and some groups but not their circles."""
+    if not (sweep := circles(results)):
         return Verdict(None, "")
     said, holds = [], True
     for fine, coarse in pairwise(LEVELS):
         betas = [
-            beta for beta, o in search.items() if o.mean(coarse) > MOST and o.mean(fine) < LEAST
+            beta for beta, o in sweep.items() if o.mean(coarse) > MOST and o.mean(fine) < LEAST
         ]
         holds = holds and bool(betas)
         where = f"at beta {', '.join(f'{b:g}' for b in betas)}" if betas else "nowhere"
@@ -71,53 +71,55 @@ def centres(results: Results) -> Verdict:
     return Verdict(holds, f"{'; '.join(said)} (over {MOST:.0%} and under {LEAST:.0%} kept)")
 
 
-def mean_only(results: Results) -> Verdict:
-    """At the largest beta a hundredth of the variance at most, and no latent in use."""
-    if not (search := circles(results)):
+def decodes_mean_only(results: Results) -> Verdict:
+    """At the largest beta less than a hundredth of the variance is kept, and no latent is used."""
+    if not (sweep := circles(results)):
         return Verdict(None, "")
-    beta, outcome = list(search.items())[-1]
+    beta, outcome = list(sweep.items())[-1]
     active = outcome.mean("active")
-    evidence = f"variance kept at beta {beta:g}: {told(outcome)}; {active:g} latents active"
+    evidence = (
+        f"variance kept at beta {beta:g}: {describe_kept(outcome)}; {active:g} latents active"
+    )
     return Verdict(max(outcome.mean(level) for level in LEVELS) < SLACK and active == 0, evidence)
 
 
-def at_thresholds(results: Results) -> Verdict:
+def merges_at_thresholds(results: Results) -> Verdict:
     """Half is kept below a quarter of a level's threshold, less than a quarter above it.
 
     A linear VAE keeps (1 - beta / threshold)^2, which is 9/16 at a quarter of it, and then none.
     """
-    if not (search := circles(results)):
+    if not (sweep := circles(results)):
         return Verdict(None, "")
     said, holds = [], True
     for level, limit in results.computed["limits"]["levels"].items():
-        below = [o.mean(level) for beta, o in search.items() if beta < limit / 4]
-        above = [o.mean(level) for beta, o in search.items() if beta > limit]
+        below = [o.mean(level) for beta, o in sweep.items() if beta < limit / 4]
+        above = [o.mean(level) for beta, o in sweep.items() if beta > limit]
         holds = holds and min(below, default=1.0) > HALF and max(above, default=0.0) < QUARTER
         text = f"{level} (predicted {limit:.2g}): above it {max(above, default=0.0):.0%} at most"
         said.append(f"{text}, below a quarter of it {min(below):.0%} at least" if below else text)
     return Verdict(holds, "; ".join(said))
 
 
-def overlap(results: Results) -> Verdict:
-    """Posteriors of each level overlap more with every beta, and in the end altogether."""
-    if not (search := circles(results)):
+def overlap_grows(results: Results) -> Verdict:
+    """Overlap grows with beta at each level, and by more than a half in all."""
+    if not (sweep := circles(results)):
         return Verdict(None, "")
     said, back, grown = [], 0.0, True
     for level in LEVELS:
-        means = [o.mean(f"overlap, {level}") for o in search.values()]
+        means = [o.mean(f"overlap, {level}") for o in sweep.values()]
         back = max(back, *(a - b for a, b in pairwise(means)))
         grown = grown and means[-1] - means[0] > HALF
         said.append(f"{level} {means[0]:.2f} to {means[-1]:.2f}")
-    evidence = f"mean overlap from beta {min(search):g} to {max(search):g}: {', '.join(said)}; "
+    evidence = f"mean overlap from beta {min(sweep):g} to {max(sweep):g}: {', '.join(said)}; "
     evidence += f"largest step back {back:.3f}"
     return Verdict(grown and back < SLACK, evidence)
 
 
-def glue(results: Results) -> Verdict:
-    """Half is kept where posteriors of a level overlap by less than a quarter, and vice versa."""
-    if not (search := circles(results)):
+def merges_where_overlapping(results: Results) -> Verdict:
+    """More than half is kept where overlap is below 0.25, and less where it is above 0.75."""
+    if not (sweep := circles(results)):
         return Verdict(None, "")
-    pairs = [(o.mean(f"overlap, {k}"), o.mean(k)) for o in search.values() for k in LEVELS]
+    pairs = [(o.mean(f"overlap, {k}"), o.mean(k)) for o in sweep.values() for k in LEVELS]
     apart = [share for each, share in pairs if each < QUARTER]
     joined = [share for each, share in pairs if each > 1 - QUARTER]
     evidence = f"variance kept where overlap is below {QUARTER:g}: {min(apart, default=1):.0%} or "
@@ -125,15 +127,15 @@ def glue(results: Results) -> Verdict:
     return Verdict(min(apart, default=1) > HALF > max(joined, default=0), evidence)
 
 
-def averages(results: Results) -> Verdict:
+def decodes_averages(results: Results) -> Verdict:
     """The decoder is within a tenth of the data's deviation of the posteriors' average.
 
     And where the points of a circle overlap by half, nearer to it than to the point.
     """
-    if not (search := circles(results)):
+    if not (sweep := circles(results)):
         return Verdict(None, "")
-    most = max(outcome.mean("off average") for outcome in search.values())
-    merged = {beta: o for beta, o in search.items() if o.mean("overlap, points") > HALF}
+    most = max(outcome.mean("off average") for outcome in sweep.values())
+    merged = {beta: o for beta, o in sweep.items() if o.mean("overlap, points") > HALF}
     nearer = [b for b, o in merged.items() if o.mean("off average") < o.mean("off point")]
     evidence = f"off the average by {most:.1%} of the data's deviation at most; nearer to it than "
     evidence += f"to the point at {len(nearer)} of {len(merged)} betas where points overlap"
@@ -150,11 +152,11 @@ def variances(outcome: Outcome) -> Float[np.ndarray, "d"]:
 
 
 def smaller_keeps_more(results: Results) -> Verdict:
-    """No latent is lost by lowering beta; some are won."""
-    if not (search := complete_sweep(results, "linear-gaussian")):
+    """Lowering beta never loses a latent, and wins some."""
+    if not (sweep := complete_sweep(results, "linear-gaussian")):
         return Verdict(None, "")
-    active = [outcome.mean("active") for outcome in search.values()]
-    said = ", ".join(f"{n:g} at {beta:g}" for beta, n in zip(search, active, strict=True))
+    active = [outcome.mean("active") for outcome in sweep.values()]
+    said = ", ".join(f"{n:g} at {beta:g}" for beta, n in zip(sweep, active, strict=True))
     falls = all(a >= b for a, b in pairwise(active)) and active[0] > active[-1]
     return Verdict(falls, f"active latents by beta: {said}")
 
@@ -163,32 +165,32 @@ def collapses_above(results: Results) -> Verdict:
     """Every run uses a latent below the limit, and none above."""
     said, holds = [], True
     for row in ("circles", "linear-gaussian"):
-        if not (search := complete_sweep(results, row)):
+        if not (sweep := complete_sweep(results, row)):
             return Verdict(None, "")
         limit = results.computed["limits"]["collapse"][row]
-        below = {b: float(o.values["active"].min()) for b, o in search.items() if b < limit}
-        above = {b: float(o.values["active"].max()) for b, o in search.items() if b >= limit}
+        below = {b: float(o.values["active"].min()) for b, o in sweep.items() if b < limit}
+        above = {b: float(o.values["active"].max()) for b, o in sweep.items() if b >= limit}
         holds = holds and min(below.values()) > 0 and max(above.values()) == 0
         text = f"{row} (beta {limit:.3g}): {min(below.values()):g} or more in use up to "
         said.append(f"{text}{max(below):g}, {max(above.values()):g} from {min(above):g}")
     return Verdict(holds, "; ".join(said))
 
 
-def linear_rule(results: Results) -> Verdict:
+def follows_linear_rule(results: Results) -> Verdict:
     """As many latents with a variance below 0.95 as in the closed form, for every seed."""
-    if not (search := complete_sweep(results, "linear-gaussian")):
+    if not (sweep := complete_sweep(results, "linear-gaussian")):
         return Verdict(None, "")
-    best = {beta: expected_variances(results.computed["linear"], beta) for beta in search}
+    best = {beta: expected_variances(results.computed["linear"], beta) for beta in sweep}
     said = {beta: (each < COLLAPSED).sum() for beta, each in best.items()}
-    wrong = [beta for beta, o in search.items() if (o.values["active"] != said[beta]).any()]
-    off = max(np.abs(variances(o) - best[beta]).max() for beta, o in search.items())
-    evidence = f"as the rule says at {len(search) - len(wrong)} of {len(search)} betas; mean "
+    wrong = [beta for beta, o in sweep.items() if (o.values["active"] != said[beta]).any()]
+    off = max(np.abs(variances(o) - best[beta]).max() for beta, o in sweep.items())
+    evidence = f"as the rule says at {len(sweep) - len(wrong)} of {len(sweep)} betas; mean "
     evidence += f"posterior variances off the closed form by {off:.3f} at most"
     return Verdict(not wrong, evidence)
 
 
 def gaussian_twins(results: Results) -> Verdict:
-    """They end at the same weights, and would not without the scaled variance."""
+    """Twins end at the same weights, and do not if the variance is not scaled."""
     if not results.outcomes:
         return Verdict(None, "")
     twins = results.computed["twins"]

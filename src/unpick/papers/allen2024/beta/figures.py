@@ -23,9 +23,9 @@ DRAWN = 100  # posteriors of a picture
 ELLIPSES = (0.01, 0.2, 2.0, 12.0)  # betas whose posteriors are drawn
 
 
-def points(search: Mapping[float, Outcome]) -> tuple[Dataset, Float[Tensor, "n 2"]]:
+def points(outcomes: Mapping[float, Outcome]) -> tuple[Dataset, Float[Tensor, "n 2"]]:
     """The circles, and all that lies on them."""
-    dataset = next(iter(search.values())).cell.config.data.load()
+    dataset = next(iter(outcomes.values())).cell.config.data.load()
     return dataset, dataset.observe(torch.arange(len(dataset)))
 
 
@@ -36,23 +36,23 @@ def looked_at(outcome: Outcome, x: Float[Tensor, "n 2"]) -> Probe:
 
 def draw_reconstructions(results: Results) -> Figure | None:
     """Figure 2, of seed 0."""
-    search = sweep(results, "circles")
-    if not search:
+    found = sweep(results, "circles")
+    if not found:
         return None
-    x = points(search)[1][:SHOWN]
+    x = points(found)[1][:SHOWN]
     by_beta = {}
-    for beta, outcome in search.items():
+    for beta, outcome in found.items():
         by_beta[beta] = looked_at(outcome, x).reconstructions.numpy()
     return plots.reconstructions(x.numpy(), by_beta)
 
 
 def draw_posteriors(results: Results) -> Figure | None:
     """Of seed 0, at some betas; colours tell the small circles of a group apart."""
-    search = sweep(results, "circles")
-    chosen = {beta: search[beta] for beta in ELLIPSES if beta in search}
+    found = sweep(results, "circles")
+    chosen = {beta: found[beta] for beta in ELLIPSES if beta in found}
     if not chosen:
         return None
-    dataset, x = points(search)
+    dataset, x = points(found)
     assert dataset.values is not None
     circle = dataset.values[:DRAWN, 1].long().numpy()
     panels = []
@@ -66,27 +66,27 @@ def draw_posteriors(results: Results) -> Figure | None:
 
 def draw_merging(results: Results) -> Figure | None:
     """What is kept and what overlaps, against beta."""
-    search = sweep(results, "circles")
-    if not search:
+    found = sweep(results, "circles")
+    if not found:
         return None
-    kept = {level: sweep_table(search, level) for level in LEVELS}
-    overlap = {level: sweep_table(search, f"overlap, {level}") for level in LEVELS}
+    kept = {level: sweep_table(found, level) for level in LEVELS}
+    overlap = {level: sweep_table(found, f"overlap, {level}") for level in LEVELS}
     limits = results.computed["limits"]["levels"]
-    return plots.merging(np.array(list(search)), kept, overlap, limits)
+    return plots.merging(np.array(list(found)), kept, overlap, limits)
 
 
 def draw_collapse(results: Results) -> Figure | None:
     """Linear VAEs, trained and in closed form."""
-    search = sweep(results, "linear-gaussian")
-    if not search:
+    found = sweep(results, "linear-gaussian")
+    if not found:
         return None
     curve = results.computed["linear"]["curve"]
     exact = np.array(curve["variance"])
     names = [f"variance {k}" for k in range(1, exact.shape[1] + 1)]
     return plots.collapse(
-        np.array(list(search)),
-        np.stack([sweep_table(search, name) for name in names], 2),
-        sweep_table(search, "active"),
+        np.array(list(found)),
+        np.stack([sweep_table(found, name) for name in names], 2),
+        sweep_table(found, "active"),
         (np.array(curve["beta"]), exact),
         [2 * (s**2 + PLANTED.noise**2) for s in PLANTED.singular_values],
     )

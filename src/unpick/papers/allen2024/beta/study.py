@@ -2,18 +2,18 @@
 
 from unpick.papers.allen2024.beta.cells import cells
 from unpick.papers.allen2024.beta.claims import (
-    at_thresholds,
-    averages,
     bernoulli_twins,
-    centres,
-    close,
     collapses_above,
+    decodes_averages,
+    decodes_centres,
+    decodes_mean_only,
+    follows_linear_rule,
     gaussian_twins,
-    glue,
-    in_order,
-    linear_rule,
-    mean_only,
-    overlap,
+    merges_at_thresholds,
+    merges_in_order,
+    merges_where_overlapping,
+    overlap_grows,
+    reconstructs_closely,
     smaller_keeps_more,
 )
 from unpick.papers.allen2024.beta.computed import COMPUTED
@@ -33,72 +33,79 @@ STUDY = Study(
     title="What beta does to reconstruction",
     source="Allen (2024), section 3.3: figure 2, theorem 3, corollary 3.1",
     about="""Allen reads beta as the variance of the likelihood: a beta-VAE with variance sigma^2
-is a VAE with variance beta sigma^2. The larger it is, the more posteriors of neighbours overlap,
-and where they overlap the decoder gives back an average. In our units, squared error plus beta
-KL, the variance is beta / 2.
+is a VAE with variance beta sigma^2. The larger it is, the more the posteriors of neighbours
+overlap, and where they overlap the decoder returns an average. In our units, squared error plus
+beta KL, the variance is beta / 2.
 
-Figure 2 there is borrowed from Rezende & Viola (2018) and gives neither its cloud nor its
-networks, so its betas (0.55 to 60) mean nothing here. Ours: points on twelve small circles of
-radius 0.3, four of them about each of three centres, at distance 1; the centres lie at distance
-3 from the origin. Encoder and decoder have two layers of 100 tanh units; there are two latents.
-Kept is the variance of reconstructions at mean codes by that of the data: of points about their
-circle's mean, of circles about their group's, of groups about the whole's. Overlap is the mean
-Bhattacharyya coefficient of two posteriors: of points on one circle, on two circles of a group,
-in two groups.
+Figure 2 of the paper is taken from Rezende & Viola (2018). Its data and networks are not given, so
+its betas (0.55 to 60) cannot be compared with ours. Our data are points on twelve small circles of
+radius 0.3. Four circles each lie at distance 1 from one of three centres, and these at distance 3
+from the origin. Encoder and decoder have two layers of 100 tanh units; there are two latents.
+The table shows which share of the data's variance the reconstructions of mean codes keep, at three
+levels: points about their circle's mean, circles about their group's mean, groups about the
+overall mean. Overlap is the mean Bhattacharyya coefficient of two posteriors: of points on one
+circle, on two circles of a group, in two groups.
 
-The rule of the linear VAE, a direction is lost where its variance is below beta / 2, predicts for
-the circles as a whole only that all is lost at 10. Read for each small circle and each group by
+A linear VAE loses a direction where its variance is below beta / 2. For the circles as a whole
+this rule predicts only that all is lost at 10. Applied to each small circle and to each group by
 itself it predicts three steps, and these are what trained VAEs do. Near a step the finer
-structure comes back a little: there the decoder shrinks everything about the mean, like a linear
+structure comes back a little: there the decoder shrinks everything towards the mean, like a linear
 one, instead of jumping from centre to centre. Corollary 3.1 speaks of beta below 1, but nothing
-happens at 1: what counts is beta / 2 against the variances of the data.
+happens at 1: what counts is beta / 2 compared with the variances of the data.
 
-Theorem 3 is printed for all exponential families. A Gaussian VAE has its twin. A Bernoulli VAE has
-one for beta = 1/k, the mean of k observations, and none otherwise: black and white pixels of a
-given mean have a given variance. See A-T3 and A-C3.1 in the ledger.""",
+Theorem 3 is stated for all exponential families. A Gaussian beta-VAE has a twin without beta. A
+Bernoulli one has a twin for beta = 1/k, the mean of k observations, and none otherwise: the mean
+of black and white pixels fixes their variance. See A-T3 and A-C3.1 in the ledger.""",
     cells=cells,
     measures=(*LEVELS, *(f"overlap, {level}" for level in LEVELS), "active"),
     claims=(
-        Claim("With a small beta the data are closely reconstructed (figure 2).", close),
+        Claim(
+            "With a small beta the data are closely reconstructed (figure 2).",
+            reconstructs_closely,
+        ),
         Claim(
             "As beta grows neighbours merge first, then small circles, then all (figure 2).",
-            in_order,
+            merges_in_order,
         ),
         Claim(
             "In between, circles are reconstructed as their centres, and then groups as theirs.",
-            centres,
+            decodes_centres,
         ),
-        Claim("With a large beta all is mapped to the mean.", mean_only),
+        Claim("With a large beta all is mapped to the mean.", decodes_mean_only),
         Claim(
             "Each level is lost where beta / 2 reaches its variance, as a linear VAE on it alone "
             "would lose it (from corollary 3.1 and Lucas et al. 2019).",
-            at_thresholds,
+            merges_at_thresholds,
         ),
-        Claim("Posteriors overlap the more, the larger beta is.", overlap),
-        Claim("What overlaps in latent space is what merges.", glue),
+        Claim("The larger beta is, the more posteriors overlap.", overlap_grows),
+        Claim("What overlaps in latent space is what merges.", merges_where_overlapping),
         Claim(
             "Where posteriors overlap, the decoder maps to the weighted average of the data.",
-            averages,
+            decodes_averages,
         ),
         Claim(
             "Theorem 3, Gaussian: a beta-VAE with variance sigma^2 trains as a VAE with variance "
             "beta sigma^2.",
             gaussian_twins,
         ),
-        Claim("Theorem 3, any exponential family: so does a Bernoulli VAE.", bernoulli_twins),
+        Claim(
+            "Theorem 3, any exponential family: a Bernoulli beta-VAE trains as a VAE with beta "
+            "times the variance.",
+            bernoulli_twins,
+        ),
         Claim(
             "Corollary 3.1: a smaller beta keeps latents of a linear VAE from collapse.",
             smaller_keeps_more,
         ),
         Claim(
-            "And its proof: all latents collapse only where the likelihood's variance, beta / 2, "
-            "reaches the largest of the data.",
+            "From its proof: all latents collapse only where the likelihood's variance, beta / 2, "
+            "reaches the largest variance of the data.",
             collapses_above,
         ),
         Claim(
             "A linear VAE uses as many latents as the data have variances above beta / 2 "
             "(ledger A-C3.1).",
-            linear_rule,
+            follows_linear_rule,
         ),
     ),
     drawings=(
@@ -139,11 +146,12 @@ given mean have a given variance. See A-T3 and A-C3.1 in the ledger.""",
         Drawing(
             "twins",
             "Which beta-VAE is a VAE",
-            "Two small VAEs from one start on one noise: one with beta, one without but with a "
-            "likelihood of beta times the variance. How far their weights are apart after 100 "
-            "steps, as a share of the way that they went. Gaussian ones differ by rounding, with "
-            "SGD if its rate is scaled as well; Adam's epsilon is a little more than that. A "
-            "Bernoulli VAE is beside the nearest there is, with log-odds divided by beta.",
+            "Two small VAEs, trained from the same weights with the same noise: one with beta, "
+            "one without but with beta times the variance of the likelihood. Shown is the "
+            "distance of their weights after 100 steps, as a share of how far the weights moved. "
+            "Gaussian pairs differ by rounding, with SGD if its rate is scaled too; Adam's "
+            "epsilon adds a little. A Bernoulli VAE is compared with the nearest one, whose "
+            "log-odds are divided by beta.",
             draw_twins,
         ),
     ),

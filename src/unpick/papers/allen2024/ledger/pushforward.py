@@ -9,7 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.geometry.columns import column_cosines
-from unpick.papers.allen2024.surfaces import SURFACES, Map, arc_lengths, box_muller, polar, turned
+from unpick.papers.allen2024.surfaces import (
+    SURFACES,
+    Map,
+    arc_lengths,
+    box_muller,
+    polar,
+    turn_latents,
+)
 from unpick.study.ledger.checks import Everywhere
 from unpick.study.ledger.entry import Correction, Entry, Evidence, Mutation
 from unpick.study.ledger.instances import Kind
@@ -77,7 +84,7 @@ def _curve_violation(log_density: LogDensity, instance: Drawn) -> float:
 
 
 RIVALS: dict[str, dict[str, Map]] = {
-    "rotation": {f"turned by {a} degrees": turned(float(a)) for a in (45, 15, 30, 60, 75)},
+    "rotation": {f"turned by {a} degrees": turn_latents(float(a)) for a in (45, 15, 30, 60, 75)},
     "nonlinear change": {"in polar latents": box_muller, "in Cartesian latents": polar},
 }
 

@@ -17,12 +17,12 @@ def measured(results: Results) -> dict[str, Measured]:
     return {name: Measured.from_json(v) for name, v in results.computed["decoders"].items()}
 
 
-def within(off: Float[Array, "k"], error: Float[Array, "k"]) -> bool:
-    """Whether differences of counts are no more than chance and the radius make them."""
+def within_error(off: Float[Array, "k"], error: Float[Array, "k"]) -> bool:
+    """Whether counts differ by no more than chance and the finite radius explain."""
     return bool((np.abs(off) < SIGMAS * error + ROUNDING).all())
 
 
-def counted(results: Results) -> Verdict:
+def density_as_counted(results: Results) -> Verdict:
     """The formula against counted draws, and for linear decoders against scipy's density."""
     found, differs = measured(results), results.computed["linear"]["off normal"]
     off = np.concatenate([each.counted for each in found.values()])
@@ -31,10 +31,10 @@ def counted(results: Results) -> Verdict:
     evidence += f"four points are off by {np.abs(off).max():.2f} nats at most, by "
     evidence += f"{np.sqrt(np.square(off / error).mean()):.1f} counting errors in the root mean "
     evidence += f"square; a linear decoder's is off the Gaussian density by {differs:.0e}"
-    return Verdict(within(off, error) and differs < 1e-9, evidence)
+    return Verdict(within_error(off, error) and differs < 1e-9, evidence)
 
 
-def along_left_singular(results: Results) -> Verdict:
+def independent_along_singular(results: Results) -> Verdict:
     """Components of W z along left singular vectors, and along axes turned from them."""
     linear, chance = results.computed["linear"], results.computed["independent"]["chance"]
     straight, turned, off = linear["singular"], linear["turned"], linear["off product"]
@@ -45,7 +45,7 @@ def along_left_singular(results: Results) -> Verdict:
     return Verdict(straight < chance < turned and off < 1e-9, evidence)
 
 
-def multiply(results: Results) -> Verdict:
+def densities_multiply(results: Results) -> Verdict:
     """Counted by area, against counted along the curves, for orthogonal columns."""
     found = measured(results)
     off = np.concatenate([found[name].products for name in ORTHOGONAL])
@@ -55,10 +55,10 @@ def multiply(results: Results) -> Verdict:
     evidence += f"and product differ by {np.abs(np.expm1(off)).max():.0%} at most, "
     evidence += f"{np.abs(off / error).max():.1f} counting errors; by the formulas by {gap:.0e} "
     evidence += "nats"
-    return Verdict(within(off, error) and gap < 1e-9, evidence)
+    return Verdict(within_error(off, error) and gap < 1e-9, evidence)
 
 
-def independent(results: Results) -> Verdict:
+def lengths_independent(results: Results) -> Verdict:
     """Lengths along the curves of decoders with orthogonal columns."""
     found = {name: measured(results)[name].information for name in ORTHOGONAL}
     latents, chance = (results.computed["independent"][key] for key in ("latents", "chance"))
@@ -70,7 +70,7 @@ def independent(results: Results) -> Verdict:
     return Verdict(not dependent, evidence)
 
 
-def own_speed(results: Results) -> Verdict:
+def independent_by_speed(results: Results) -> Verdict:
     """Lengths are dependent where a speed depends on the other latent, and nowhere else."""
     said: dict[bool, list[str]] = {True: [], False: []}
     wrong, chance = [], results.computed["independent"]["chance"]
@@ -84,7 +84,7 @@ def own_speed(results: Results) -> Verdict:
     return Verdict(not wrong, evidence)
 
 
-def falls_short(results: Results) -> Verdict:
+def product_lacks_contrast(results: Results) -> Verdict:
     """Counted densities exceed products along oblique curves by the contrast."""
     found = {name: each for name, each in measured(results).items() if name in OBLIQUE}
     off = np.concatenate([each.products - each.local_gap for each in found.values()])
@@ -96,4 +96,4 @@ def falls_short(results: Results) -> Verdict:
     evidence += f" (off the IMA contrast by {apart:.0e}); counted, what it lacks is off by "
     evidence += f"{np.abs(off / error).max():.1f} counting errors at most"
     large = min(gap for gap, _ in pairs.values()) > ROUNDING
-    return Verdict(large and apart < 1e-6 and within(off, error), evidence)
+    return Verdict(large and apart < 1e-6 and within_error(off, error), evidence)

@@ -1,12 +1,12 @@
 """Theorems 1 and 2 and figure 1 of Allen (2024): what of a decoded prior is independent."""
 
 from unpick.papers.allen2024.pushforward.claims import (
-    along_left_singular,
-    counted,
-    falls_short,
-    independent,
-    multiply,
-    own_speed,
+    densities_multiply,
+    density_as_counted,
+    independent_along_singular,
+    independent_by_speed,
+    lengths_independent,
+    product_lacks_contrast,
 )
 from unpick.papers.allen2024.pushforward.decoders import COMPUTED, SAMPLES
 from unpick.papers.allen2024.pushforward.figures import draw_both, draw_lengths, draw_lines
@@ -16,52 +16,54 @@ STUDY = Study(
     name="allen-pushforward",
     title="Orthogonal columns and independent components",
     source="Allen (2024), theorems 1 and 2, figure 1",
-    about="A decoder carries the prior to a distribution on its image. Theorem 1 says that for a "
-    "linear decoder this is a product of independent components along left singular vectors, "
-    "theorem 2 the same for every decoder whose Jacobian has orthogonal columns. Here nine "
-    "decoders of two latents are measured, six with orthogonal columns and three without; nothing "
-    "is trained. Densities are counted from draws, by area in a small disc and by length along a "
-    "curve, so that no formula is judged by itself.\n\n"
-    "Theorem 2 can be read in two ways. That the density at a point is the product of the "
-    "densities along the curves through it is so, and only for orthogonal columns: otherwise the "
-    "product lacks the IMA contrast. That the factors belong to independent components is another "
-    "matter: the factor of a curve is a density by length along it, and lengths along the two "
-    "curves are independent if the speed along each depends on its own latent alone. On a "
-    "helicoid or a sphere it does not, and they are dependent. Orthogonal columns are neither "
-    "needed for that nor enough. (The latents themselves are independent by assumption, for any "
-    "decoder.) The corrected statement is in the ledger: A-T1, A-T2.\n\n"
-    "Information is estimated from nearest neighbours (Kraskov et al. 2004) on normal scores of "
-    f"{SAMPLES} draws; chance is the largest of a hundred estimates for independent numbers.",
+    about=f"""A decoder carries the prior to a distribution on its image. Theorem 1 says that for
+a linear decoder this is a product of independent components along left singular vectors; theorem
+2 says the same of every decoder whose Jacobian has orthogonal columns. This study measures nine
+decoders of two latents, six with orthogonal columns and three without; nothing is trained.
+Densities are counted from draws, by area in a small disc and by length along a curve, so that no
+formula is judged by itself.
+
+Theorem 2 can be read in two ways. First, the density at a point is the product of the densities
+along the curves through it. This holds, and only for orthogonal columns: otherwise the product
+lacks the IMA contrast. Second, the factors belong to independent components. This is another
+matter: the factor of a curve is a density by length along it, and lengths along the two curves
+are independent if the speed along each depends on its own latent alone. On a helicoid or a sphere
+it does not, and the lengths are dependent. Orthogonal columns are neither necessary nor
+sufficient for independence. (The latents themselves are independent by assumption, for any
+decoder.) The corrected statement is in the ledger: A-T1, A-T2.
+
+Information is estimated from nearest neighbours (Kraskov et al. 2004) on normal scores of
+{SAMPLES} draws; chance is the largest of a hundred estimates for independent numbers.""",
     claims=(
         Claim(
             "The density of the decoded prior is p(z) over the product of singular values "
             "(eq. 9, 12).",
-            counted,
+            density_as_counted,
         ),
         Claim(
             "Theorem 1: under a linear decoder, components along left singular vectors are "
             "independent, and the density is the product of theirs.",
-            along_left_singular,
+            independent_along_singular,
         ),
         Claim(
             "Theorem 2, of densities: with orthogonal columns the density is the product of "
             "densities along the curves of the latents (eq. 13).",
-            multiply,
+            densities_multiply,
         ),
         Claim(
             "Theorem 2, of components: with orthogonal columns what lies along these curves is "
             "statistically independent.",
-            independent,
+            lengths_independent,
         ),
         Claim(
             "Corrected (ledger A-T2): lengths along the curves are independent where each "
             "curve's speed depends on its own latent alone, with orthogonal columns or without.",
-            own_speed,
+            independent_by_speed,
         ),
         Claim(
             "Without orthogonal columns (section 3.2.3) densities along the latents do not "
             "multiply to the density: they lack the IMA contrast.",
-            falls_short,
+            product_lacks_contrast,
         ),
     ),
     drawings=(
@@ -78,7 +80,7 @@ STUDY = Study(
         Drawing(
             "lengths",
             "Orthogonal, but not independent",
-            "Draws from the prior, told by their lengths along the curves of the two latents, for "
+            "Draws from the prior, by their lengths along the curves of the two latents, for "
             "three decoders with orthogonal columns. Orange: 10, 50 and 90 % of the second length "
             "among draws with a similar first. On the strip the lines are level: the lengths are "
             "independent. On the helicoid the second spreads as the first grows in size; on the "
@@ -90,8 +92,8 @@ STUDY = Study(
             "Two different questions",
             "Orange names: orthogonal columns; blue: oblique ones. Left, whether densities along "
             "the latents multiply: they do for orthogonal columns alone. Right, whether lengths "
-            "along the curves are independent (shaded: as good as independent): that does not go "
-            "by the columns' angles.",
+            "along the curves are independent (shaded: as good as independent): the columns' "
+            "angles do not decide that.",
             draw_both,
         ),
     ),

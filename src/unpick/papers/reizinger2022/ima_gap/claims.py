@@ -1,4 +1,4 @@
-"""What is said of the ELBO as the noise of the decoder falls, as predicates of curves."""
+"""Claims about the ELBO as the decoder's noise falls, checked on curves."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,15 +9,15 @@ from unpick.study.study import Verdict
 Array = np.ndarray
 
 
-def power(found: Curves, elbo: Float[Array, "g"]) -> float:
-    """With which the distance to the IMA objective grows with gamma^2, over the last decade."""
+def decay_power(found: Curves, elbo: Float[Array, "g"]) -> float:
+    """The power of gamma^2 by which the distance to the IMA objective changes, last decade."""
     last = found.precision > found.precision[-1] / 11
     distance = np.log(np.abs(elbo - found.regularised)[last])
     return float(np.polyfit(np.log(found.precision[last]), distance, 1)[0])
 
 
-def to_objective(found: Curves) -> Verdict:
-    """The last distance to the IMA objective below 1 % of the contrast, and falling until then."""
+def tends_to_objective(found: Curves) -> Verdict:
+    """The distance to the IMA objective falls, to less than 1 % of the contrast at the end."""
     distance = np.abs(found.elbo - found.regularised)
     falls = bool((np.diff(distance[-4:]) < 0).all())
     evidence = f"IMA objective {found.regularised:.3f}; ELBO* less that: "
@@ -25,8 +25,8 @@ def to_objective(found: Curves) -> Verdict:
     return Verdict(falls and bool(distance[-1] < 0.01 * found.contrast), evidence)
 
 
-def remains(found: Curves, theirs: Curves) -> Verdict:
-    """Within 2 % of the contrast in the end: here, with noise and without, and as stored."""
+def gap_is_contrast(found: Curves, theirs: Curves) -> Verdict:
+    """The last gap is the contrast within 2 %: here, with noise and without, and as stored."""
     gaps = {
         "here": (found.likelihood - found.elbo[-1]) / found.contrast,
         "here, with noise": (found.noisy[-1] - found.elbo[-1]) / found.contrast,
@@ -45,8 +45,8 @@ def remains(found: Curves, theirs: Curves) -> Verdict:
     return Verdict(all(abs(gap - 1) < 0.02 for gap in gaps.values()), evidence)
 
 
-def coincide(mixings: dict[str, Curves]) -> Verdict:
-    """Contrasts of zero, and ELBO* within 0.01 nats of the log-likelihood in the end."""
+def coincide_inside(mixings: dict[str, Curves]) -> Verdict:
+    """Contrasts are zero, and ELBO* ends within 0.01 nats of the log-likelihood."""
     told, holds = [], True
     for name, found in mixings.items():
         gap = found.likelihood - found.elbo
@@ -56,17 +56,19 @@ def coincide(mixings: dict[str, Curves]) -> Verdict:
     return Verdict(holds, "; ".join(told))
 
 
-def inverse_square(mixings: dict[str, Curves]) -> Verdict:
-    """Powers of the self-consistent ELBO's distance within 0.1 of -1."""
-    powers = {name: power(found, found.inverting) for name, found in mixings.items()}
+def falls_like_inverse_square(mixings: dict[str, Curves]) -> Verdict:
+    """The self-consistent ELBO's distance falls with a power within 0.1 of -1."""
+    powers = {name: decay_power(found, found.inverting) for name, found in mixings.items()}
     told = ", ".join(f"{name} {value:.2f}" for name, value in powers.items())
-    best = ", ".join(f"{name} {power(found, found.elbo):.2f}" for name, found in mixings.items())
+    best = ", ".join(
+        f"{name} {decay_power(found, found.elbo):.2f}" for name, found in mixings.items()
+    )
     evidence = f"power of gamma^2 over the last decade: {told} (ELBO*: {best})"
     return Verdict(all(abs(value + 1) < 0.1 for value in powers.values()), evidence)
 
 
-def self_consistent(mixings: dict[str, Curves]) -> Verdict:
-    """Means and variances approach those of the inverting encoder, a tenth or less at the end."""
+def encoder_inverts(mixings: dict[str, Curves]) -> Verdict:
+    """Means and variances approach the inverting encoder's, ten times closer at the end."""
     told, holds = [], True
     for name, found in mixings.items():
         means, variances = found.off_inverse, found.off_variance
@@ -77,8 +79,8 @@ def self_consistent(mixings: dict[str, Curves]) -> Verdict:
     return Verdict(holds, f"from the lowest to the highest gamma^2: {'; '.join(told)}")
 
 
-def no_bound(found: Curves, theirs: Curves) -> Verdict:
-    """ELBO* somewhere 0.01 nats or more above the IMA objective, at the end less than half."""
+def objective_is_no_bound(found: Curves, theirs: Curves) -> Verdict:
+    """ELBO* exceeds the IMA objective by 0.01 nats somewhere, at the end by less than half."""
     told, holds = [], True
     for name, each in {"here": found, "stored results": theirs}.items():
         above = each.elbo - each.regularised

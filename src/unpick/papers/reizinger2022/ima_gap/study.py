@@ -18,53 +18,52 @@ STUDY = Study(
     title="What the ELBO tends to: a log-likelihood less the IMA contrast",
     source="Zietlow (2022), section 7.6, figure 7.6; Reizinger et al. (2022)",
     about=f"""Three mixings of {SOURCES} normal sources to as many observations, with exact
-    densities: two whose Jacobians have orthogonal columns everywhere, and a network of triangular
-    layers, whose have not. The decoder is the mixing itself, with Gaussian noise of precision
-    gamma^2. Nothing is trained: ELBO* is the ELBO at the best diagonal Gaussian posterior of each
-    of {DRAWS} observations, found by a search over means and variances; beside it stands the
-    self-consistent ELBO, whose means are the sources and whose variances are 1 / (1 + gamma^2
-    |J_k|^2).
+densities: two have Jacobians with orthogonal columns everywhere (the class), and one, a network
+of triangular layers, has not. The decoder is the mixing itself, with Gaussian noise of precision
+gamma^2. Nothing is trained: ELBO* is the ELBO at the best diagonal Gaussian posterior of each of
+{DRAWS} observations, found by a search over means and variances. It is compared with the
+self-consistent ELBO, whose means are the sources and whose variances are 1 / (1 + gamma^2
+|J_k|^2).
 
-    Two log-likelihoods must be told apart. That of the figure is the log-density of data without
-    noise, and the same for every gamma^2; the IMA objective is this less the IMA contrast. The
-    decoder with its noise has another one, which depends on gamma^2 and tends to the first; only
-    this bounds the ELBO of an observation. On average it lies below the first, so that ELBO*
-    does, too.
+There are two log-likelihoods. The figure shows the log-density of data without noise, which is
+the same for every gamma^2; the IMA objective is this less the IMA contrast. The decoder with its
+noise has another one, which depends on gamma^2 and tends to the first. Only this one bounds the
+ELBO of an observation. On average it lies below the first, and so does ELBO*.
 
-    The code that made the published figure was not released, only its results, and neither the
-    weights nor the number of sources of its mixings are known. That the stored ELBO* tends to
-    the IMA objective of the true mixing, not to that of a better one, suggests that their decoder
-    was held at the truth, as here; their encoders were trained. Contrast, scale and perhaps
-    dimension differ, so curves can be compared in kind, not point by point: stored log-likelihood
-    14.851, IMA objective 7.779 (contrast 7.072), ELBO* from 2.564 to 7.697; inside the class
-    0.392 and ELBO* from 0.239 to 0.387.""",
+The code that made the published figure was not released, only its results. Neither the weights
+nor the number of sources of its mixings are known. The stored ELBO* tends to the IMA objective of
+the true mixing, not to that of a better one. This suggests that their decoder was held at the
+truth, as here; their encoders were trained. Contrast, scale and perhaps dimension differ, so
+curves can be compared in kind, not point by point: stored log-likelihood 14.851, IMA objective
+7.779 (contrast 7.072), ELBO* from 2.564 to 7.697; inside the class 0.392 and ELBO* from 0.239 to
+0.387.""",
     claims=(
         Claim(
             "Outside the class: as gamma^2 grows, the difference between ELBO* and the "
             "IMA-regularised log-likelihood vanishes.",
-            lambda results: claims.to_objective(outside(results)),
+            lambda results: claims.tends_to_objective(outside(results)),
         ),
         Claim(
             "Outside the class: the gap to the log-likelihood that remains is the IMA contrast.",
-            lambda results: claims.remains(outside(results), stored("outside")),
+            lambda results: claims.gap_is_contrast(outside(results), stored("outside")),
         ),
         Claim(
             "Inside the class the three coincide in the limit.",
-            lambda results: claims.coincide(inside(results)),
+            lambda results: claims.coincide_inside(inside(results)),
         ),
         Claim(
             "Self-consistency: as gamma^2 grows, the best encoder inverts the decoder, with "
             "variances 1 / (1 + gamma^2 |J_k|^2).",
-            lambda results: claims.self_consistent(curves_of(results)),
+            lambda results: claims.encoder_inverts(curves_of(results)),
         ),
         Claim(
             "The self-consistent ELBO's distance from the IMA objective falls like gamma^-2.",
-            lambda results: claims.inverse_square(curves_of(results)),
+            lambda results: claims.falls_like_inverse_square(curves_of(results)),
         ),
         Claim(
             "The IMA objective is not a bound: outside the class ELBO* lies above it at moderate "
             "gamma^2, and comes down to it.",
-            lambda results: claims.no_bound(outside(results), stored("outside")),
+            lambda results: claims.objective_is_no_bound(outside(results), stored("outside")),
         ),
     ),
     drawings=(
