@@ -9,7 +9,7 @@ from unpick.names import pick
 
 
 def data(arguments: Arguments) -> None:
-    """List, check, draw or fetch data sets."""
+    """List, check, draw or download data sets."""
     if not arguments or {"-h", "--help"} & {*arguments[:2]}:
         write(DATA_HELP)
         return
@@ -17,7 +17,7 @@ def data(arguments: Arguments) -> None:
 
 
 def data_list(arguments: Arguments) -> None:
-    """All data sets, and which of them are here."""
+    """List all data sets, and which of them are on this machine."""
     from rich.console import Console
     from rich.table import Table
 
@@ -74,7 +74,7 @@ def data_render(arguments: Arguments) -> None:
 
 
 def data_get(arguments: Arguments) -> None:
-    """Fetch the files of a data set; goes on where it broke off."""
+    """Download the files of a data set; resumes an interrupted download."""
     from unpick.data.download import REMOTE, get
 
     if len(arguments) != 1 or arguments[0].startswith("-"):

@@ -8,7 +8,7 @@ from unpick.pages.page import Table
 
 
 def score_table(card: Scorecard, names: Sequence[str] = ()) -> Table:
-    """Every metric with its interval, and what it is for each factor if names are given."""
+    """Every metric with its interval, and its value per factor if names of factors are given."""
     rows = []
     for score in card.scores:
         value = "none" if math.isnan(score.value) else f"{score.value:.3f}".removesuffix(".000")

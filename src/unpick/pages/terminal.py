@@ -1,4 +1,4 @@
-"""Tables on the terminal."""
+"""Print tables on the terminal."""
 
 from typing import Literal
 
@@ -9,24 +9,24 @@ from rich.text import Text
 
 from unpick.pages.page import Link, Marked, Table
 
-COLOURS: dict[str, str] = {"good": "green", "note": "yellow", "bad": "red"}  # of a note's mark
+COLOURS: dict[str, str] = {"good": "green", "note": "yellow", "bad": "red"}  # by a note's mark
 
 
 def show(table: Table, console: Console) -> None:
-    """The table; a row with only a first cell heads a group."""
+    """Print a table; a row with only a first cell is the head of a group."""
     console.print(screen(table))
     for footnote in table.footnotes:
         console.print(Text(footnote, style="dim"))
 
 
 def fits(table: Table, console: Console) -> bool:
-    """Whether the terminal has room for it without breaking a line."""
+    """Whether the table fits the terminal without wrapped lines."""
     boundless = console.options.update(max_width=10_000)
     return console.measure(screen(table), options=boundless).maximum <= console.width
 
 
 def screen(table: Table) -> ScreenTable:
-    """As rich draws it; text is taken as it is, never as markup."""
+    """The table of rich; text is never read as markup."""
     drawn = ScreenTable(
         caption=Text(table.caption, style="dim italic"),
         box=box.SIMPLE_HEAD,
@@ -34,7 +34,7 @@ def screen(table: Table) -> ScreenTable:
         pad_edge=False,
     )
     for k, column in enumerate(table.columns):
-        # What gives way where the terminal is narrow: words, and else the last column.
+        # On a narrow terminal columns of words wrap, and otherwise the last column.
         wraps = k > 0 if table.words else k == len(table.columns) - 1
         side: Literal["left", "right"] = "right" if k and not table.words else "left"
         drawn.add_column(Text(column), justify=side, no_wrap=not wraps)
@@ -42,7 +42,7 @@ def screen(table: Table) -> ScreenTable:
     for row in table.rows:
         name, *cells = row
         if not any(map(str, cells)):
-            # Beside words the name of a group stands where there is room for it.
+            # In a table of words the name of a group goes into the wider second column.
             drawn.add_row(*[""] * table.words, Text(str(name)), style="bold")
             continue
         inset = "  " if grouped and not table.words else ""

@@ -1,4 +1,4 @@
-"""The figures of a study, drawn and written whole."""
+"""Draw the figures of a study and write their files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,14 +21,14 @@ def draw_all(
 ) -> tuple[list[Picture], list[Note]]:
     """Draw figures into `folder/figures`; return pictures, and notes on those that failed.
 
-    A damaged run costs the figure that needs it, not the page.
+    If a run is damaged, only the figures that need it are missing from the page.
 
     Args:
-        drawings: What to draw.
-        results: What they are drawn from.
-        folder: Of the page.
-        stem: How the names of the files begin.
-        pdf: Whether to write each as PDF, too, and to link to it.
+        drawings: The figures to draw.
+        results: Their input.
+        folder: Folder of the page.
+        stem: Start of the file names.
+        pdf: Whether to write each figure as PDF too, and link to it.
     """
     pictures, problems = [], []
     for drawing in drawings:

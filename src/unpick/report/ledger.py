@@ -1,4 +1,4 @@
-"""The ledger of claims, on the terminal and as a page."""
+"""The ledger of claims as a table, as sections of a page, on the terminal and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ MARKS: dict[Word, Mark] = {
     "not confirmed": "bad",
 }
 
-SEVERAL: dict[Word, str] = {
+PLURALS: dict[Word, str] = {
     "holds": "hold",
     "holds after correction": "hold after correction",
     "approximate": "hold approximately",
@@ -32,17 +32,17 @@ SEVERAL: dict[Word, str] = {
 
 
 def ledger_table(judgements: Sequence[Judgement]) -> Table:
-    """A group a paper, a line a claim; ids lead to the section of their entry."""
+    """One group per paper, one line per claim; the id links to the section of its entry."""
     rows: list[tuple[str | Link | Marked, ...]] = []
     for paper, some in by_paper(judgements).items():
         rows += [(paper, "", ""), *map(_line, some)]
     return Table(
-        _counted(judgements), ("claim", "what it says", "verdict"), tuple(rows), words=True
+        _summary(judgements), ("claim", "what it says", "verdict"), tuple(rows), words=True
     )
 
 
 def by_paper(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
-    """In their order, under the name of their paper."""
+    """Group judgements by the name of their paper, in order."""
     papers: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         papers.setdefault(PAPERS[judgement.entry.id[0]], []).append(judgement)
@@ -55,15 +55,15 @@ def _line(judgement: Judgement) -> tuple[str | Link | Marked, ...]:
     return Link(entry.id, f"#{entry.id}"), entry.title, Marked(f"{word}{size}", MARKS[word])
 
 
-def _counted(judgements: Sequence[Judgement]) -> str:
-    """How many of each verdict."""
+def _summary(judgements: Sequence[Judgement]) -> str:
+    """A sentence with the number of each verdict."""
     counts = Counter(judgement.word for judgement in judgements)
-    told = ", ".join(f"{counts[word]} {SEVERAL[word]}" for word in SEVERAL if counts[word])
-    return f"{len(judgements)} claims: {told}"
+    verdicts = ", ".join(f"{counts[word]} {PLURALS[word]}" for word in PLURALS if counts[word])
+    return f"{len(judgements)} claims: {verdicts}"
 
 
 def entry_notes(judgement: Judgement) -> list[Note]:
-    """All there is to tell about a claim: what it says, the verdict, the evidence."""
+    """Notes on a claim: statement, assumptions, verdict, evidence and correction."""
     entry, correction = judgement.entry, judgement.entry.correction
     notes = [
         Note(f"{entry.source}.", mark=MARKS[judgement.word], word=judgement.word),
@@ -71,19 +71,19 @@ def entry_notes(judgement: Judgement) -> list[Note]:
         Note(entry.assumptions, "Assumptions"),
     ]
     if correction is None or judgement.printed is None:
-        notes.append(_found(judgement.evidence, "As printed"))
+        notes.append(_evidence_note(judgement.evidence, "As printed"))
     else:
-        notes.append(_found(judgement.printed, "As printed"))
+        notes.append(_evidence_note(judgement.printed, "As printed"))
         formula = f" $${correction.formula}$$" if correction.formula else ""
         notes.append(Note(f"{correction.text}{formula}", "Instead"))
-        notes.append(_found(judgement.evidence, "Corrected"))
+        notes.append(_evidence_note(judgement.evidence, "Corrected"))
     if entry.remark:
         notes.append(Note(entry.remark))
-    told = "lets pass" if judgement.mutation.holds else "rejects"
-    return [*notes, Note(f"The check {told} a wrong version: {entry.mutation.text}.")]
+    outcome = "lets pass" if judgement.mutation.holds else "rejects"
+    return [*notes, Note(f"The check {outcome} a wrong version: {entry.mutation.text}.")]
 
 
-def _found(evidence: Evidence, reading: str) -> Note:
+def _evidence_note(evidence: Evidence, reading: str) -> Note:
     size = f" ({evidence.size})" if evidence.size else ""
     text = f"{evidence.text}{size}"
     if evidence.holds:
@@ -92,7 +92,7 @@ def _found(evidence: Evidence, reading: str) -> Note:
 
 
 def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:
-    """Of the page, one a claim."""
+    """Sections of the page, one per claim."""
     return [
         Section(
             f"{judgement.entry.id}: {judgement.entry.title}",
@@ -105,27 +105,27 @@ def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:
 
 
 def show_ledger(judgements: Sequence[Judgement], console: Console) -> None:
-    """The table, coloured by verdict."""
+    """Print the table, coloured by verdict."""
     show(ledger_table(judgements), console)
     console.print(Text("`unpick theory show ID` tells more about a claim.", style="dim"))
 
 
 def show_entry(judgement: Judgement, console: Console) -> None:
-    """One entry, formulas in Unicode."""
+    """Print one entry, with formulas in Unicode."""
     console.print(Text(f"{judgement.entry.id}: {judgement.entry.title}", style="bold"))
     for note in entry_notes(judgement):
-        told = Text()
+        line = Text()
         if note.word:
-            told.append(f"{note.word}  ", style=f"bold {COLOURS[note.mark]}")
+            line.append(f"{note.word}  ", style=f"bold {COLOURS[note.mark]}")
         if note.title:
-            told.append(f"{note.title}: ", style="bold")
-        told.append(plain(note.text))
-        console.print(Padding(told, (1, 0, 0, 2)))
+            line.append(f"{note.title}: ", style="bold")
+        line.append(plain(note.text))
+        console.print(Padding(line, (1, 0, 0, 2)))
     console.print()
 
 
 def ledger_document(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
-    """For JSON."""
+    """The ledger as JSON values."""
     return [
         {
             "id": judgement.entry.id,

@@ -37,7 +37,7 @@ COMMAND = "unpick theory"
 
 
 def write_ledger(judgements: Sequence[Judgement], folder: Path) -> Path:
-    """Write the page and its pictures; formulas are drawn, nothing is loaded from elsewhere."""
+    """Write the page of the ledger and its pictures; it loads nothing from elsewhere."""
     pictures, problems = draw_all(DRAWINGS, judgements, folder, "ledger")
     sections = [Section("Pictures", notes=problems, pictures=pictures)]
     for paper, some in by_paper(judgements).items():
@@ -56,12 +56,12 @@ def write_ledger(judgements: Sequence[Judgement], folder: Path) -> Path:
 
 
 def write_ledger_markdown(judgements: Sequence[Judgement], folder: Path) -> Path:
-    """Write ledger.md, ledger.json and the pictures; formulas stay LaTeX between dollars."""
+    """Write ledger.md, ledger.json and the pictures; formulas stay in LaTeX."""
     pictures, _ = draw_all(DRAWINGS, judgements, folder, "ledger", pdf=False)
     table = ledger_table(judgements)
     parts = [f"# {TITLE}", *LEAD, f"    {COMMAND}", f"{table.caption}.", _overview(judgements)]
     for picture in pictures:
-        parts += [f"![{picture.title}]({picture.file})", _github(picture.caption)]
+        parts += [f"![{picture.title}]({picture.file})", _github_math(picture.caption)]
     for judgement in judgements:
         parts.append(f"## {judgement.entry.id}: {judgement.entry.title}")
         parts += [_paragraph(note) for note in entry_notes(judgement)]
@@ -75,13 +75,13 @@ def write_ledger_markdown(judgements: Sequence[Judgement], folder: Path) -> Path
 def _overview(judgements: Sequence[Judgement]) -> str:
     lines = ["| claim | what it says | verdict |", "|---|---|---|"]
     for claim, title, verdict in ledger_table(judgements).rows:
-        name = f"[{claim}](#{_heading(f'{claim}: {title}')})" if title else f"**{claim}**"
+        name = f"[{claim}](#{_heading_anchor(f'{claim}: {title}')})" if title else f"**{claim}**"
         lines.append(f"| {name} | {title} | {verdict} |")
     return "\n".join(lines)
 
 
-def _heading(text: str) -> str:
-    """The anchor that Markdown gives a heading."""
+def _heading_anchor(text: str) -> str:
+    """The anchor that GitHub gives to a heading."""
     kept = "".join(letter for letter in text.lower() if letter.isalnum() or letter in " -_")
     return kept.replace(" ", "-")
 
@@ -89,10 +89,10 @@ def _heading(text: str) -> str:
 def _paragraph(note: Note) -> str:
     word = f"**{note.word}**: " if note.word else ""
     title = f"{note.title} " if note.word else f"**{note.title}**: "
-    return _github(f"{word}{title if note.title else ''}{note.text}")
+    return _github_math(f"{word}{title if note.title else ''}{note.text}")
 
 
-def _github(text: str) -> str:
-    """Formulas in the form in which GitHub leaves backslashes and bars alone."""
+def _github_math(text: str) -> str:
+    """Write formulas in GitHub's syntax that protects backslashes and bars."""
     text = re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n```math\n\1\n```\n\n", text)
     return re.sub(r"\$([^$\n]+?)\$", r"$`\1`$", text).strip()

@@ -1,4 +1,4 @@
-"""A study's results as files for a repository: Markdown, figures, and every reading as JSON."""
+"""Write a study's results for a repository: Markdown, figures, and all readings as JSON."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from unpick.study import Outcome, Results
 
 
 def write_markdown(results: Results, folder: Path) -> Path:
-    """Write NAME.md, NAME.json and `figures/` into the folder; the path of the first.
+    """Write NAME.md, NAME.json and `figures/` into a folder; returns the path of NAME.md.
 
     The same results give the same bytes.
     """
@@ -49,16 +49,16 @@ def write_markdown(results: Results, folder: Path) -> Path:
 
 
 def runs_of_page(folder: Path, study: str) -> int:
-    """Of how many runs the study's page in a folder was made; 0 if there is none."""
+    """Number of runs behind the study's page in a folder; 0 if there is no page."""
     try:
         document = json.loads((folder / f"{study}.json").read_text())
         return sum(len(cell["runs"]) for cell in document["cells"])
-    except (OSError, ValueError, TypeError, KeyError):  # nothing that would be lost
+    except (OSError, ValueError, TypeError, KeyError):  # then nothing would be lost
         return 0
 
 
 def plain(text: str) -> str:
-    """Text on one line, in which nothing is taken for HTML or for the edge of a cell."""
+    """Text on one line, with the special characters of HTML and Markdown tables escaped."""
     text = " ".join(text.split())
     for mark, instead in {"&": "&amp;", "<": "&lt;", "|": "\\|", "*": "\\*"}.items():
         text = text.replace(mark, instead)
@@ -81,7 +81,7 @@ def _table(table: Table) -> list[str]:
 
 
 def _missing(results: Results) -> list[str]:
-    """What is not here, but for sentences that name a place on this machine."""
+    """Sentences on what is missing, without those that name a path on this machine."""
     return [
         text
         for text in missing(results)
@@ -106,7 +106,7 @@ def _provenance(results: Results) -> str:
 
 
 def _document(results: Results, claims: list[Note]) -> dict[str, Any]:
-    """Every number, so that it can be traced to its run."""
+    """All results as JSON: every number with the run that it comes from."""
     return {
         "study": results.study.name,
         "source": results.study.source,

@@ -1,4 +1,4 @@
-"""Studies as a static site: a page for each at each scale, and an index."""
+"""The static site: one page per study and scale, and an index."""
 
 import json
 import math
@@ -26,20 +26,20 @@ from unpick.study import Outcome, Results
 from unpick.study.ledger import Judgement
 from unpick.training.config import RunConfig, to_json
 
-WORDS = ("holds", "fails", "not measured")
+VERDICTS = ("holds", "fails", "not measured")
 
 
 def write_site(
     all_results: Sequence[Results], folder: Path, judgements: Sequence[Judgement] = ()
 ) -> Path:
-    """Write the pages and their figures into the folder; the index's path.
+    """Write the pages and their figures into a folder; returns the path of the index.
 
-    Nothing is loaded from elsewhere, so the folder can be put anywhere.
+    The pages load nothing from elsewhere, so the folder can be moved or published as it is.
 
     Args:
-        all_results: A page each.
-        folder: Is made if need be.
-        judgements: Of the ledger, for a page of its own if there are some.
+        all_results: Results of studies, one page each.
+        folder: Created if it does not exist.
+        judgements: Judgements of the ledger. If there are any, they get a page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     claims = [claim_notes(results) for results in all_results]
@@ -66,11 +66,11 @@ def write_site(
 
 
 def _line(results: Results, claims: Sequence[Note]) -> tuple[str | Link, ...]:
-    """What the index tells about a study at one scale."""
+    """The row of the index for a study at one scale."""
     words = [note.word for note in claims]
     return (
         Link(results.scale, page_name(results)),
-        *[str(words.count(word)) for word in WORDS],
+        *[str(words.count(word)) for word in VERDICTS],
         duration(seconds(results)) if results.outcomes else "none",
     )
 
@@ -83,12 +83,12 @@ SCALES = (
 
 
 def page_name(results: Results) -> str:
-    """Of the file, e.g. `thesis-3.3-standard.html`."""
+    """Name of the file, such as `thesis-3.3-standard.html`."""
     return f"{results.study.name}-{results.scale}.html"
 
 
 def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
-    """One page: the claims, the table, the figures, then the runs of every number."""
+    """Write the page of a study: claims, table, figures, and the runs behind every number."""
     study = results.study
     pictures, problems = draw_all(study.drawings, results, folder, f"{study.name}-{results.scale}")
     lead = [Note(f"{study.source}. Scale: {results.scale}.")]
@@ -105,9 +105,11 @@ def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
     sections.append(Section("Run it again", code=command(results)))
     if results.outcomes:
         total = sum(len(outcome.runs) for outcome in results.outcomes)
-        told = f"{total} runs, {duration(seconds(results))} of training. Scale: {results.scale}."
-        sections.append(Section("Runs", notes=[Note(told)]))
-        sections += [_runs(outcome, results) for outcome in results.outcomes]
+        summary = (
+            f"{total} runs, {duration(seconds(results))} of training. Scale: {results.scale}."
+        )
+        sections.append(Section("Runs", notes=[Note(summary)]))
+        sections += [_runs_section(outcome, results) for outcome in results.outcomes]
     return write_page(
         folder,
         study.title,
@@ -121,8 +123,8 @@ def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
     )
 
 
-def _runs(outcome: Outcome, results: Results) -> Section:
-    """Where the numbers of a cell come from."""
+def _runs_section(outcome: Outcome, results: Results) -> Section:
+    """The runs of a cell: readings by seed, configuration and environment."""
     names = tuple(outcome.values)
     rows = tuple(
         (
@@ -134,7 +136,7 @@ def _runs(outcome: Outcome, results: Results) -> Section:
     )
     scale = f"Scale {results.scale}: {outcome.departs or 'as published'}."
     where = environment_of(outcome.runs[0].path)
-    kept = json.dumps(where, indent=2) if where else "the run's folder does not tell"
+    environment = json.dumps(where, indent=2) if where else "the run's folder does not tell"
     return Section(
         f"{outcome.cell.row}, {outcome.cell.column}",
         anchor(outcome.cell),
@@ -143,7 +145,7 @@ def _runs(outcome: Outcome, results: Results) -> Section:
         folded=[
             Folded("Run folders", "\n".join(run.path.name for run in outcome.runs)),
             Folded("Configuration", _configuration(outcome.runs[0].config)),
-            Folded("Environment of the first run", kept),
+            Folded("Environment of the first run", environment),
         ],
     )
 
@@ -153,7 +155,7 @@ def _reading(value: float) -> str:
 
 
 def _configuration(config: RunConfig) -> str:
-    """Without the place of the data on this machine."""
+    """The configuration as JSON, without the path of the data on this machine."""
     document = to_json(config)
     document["data"].pop("path", None)
     return json.dumps(document, sort_keys=True, indent=2)

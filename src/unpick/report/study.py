@@ -1,4 +1,4 @@
-"""A study's results as a table with the published numbers beside ours, and as verdicts."""
+"""Tables of a study's results beside the published numbers, and verdicts on its claims."""
 
 import json
 import math
@@ -19,27 +19,27 @@ from unpick.runs.disk import environment
 from unpick.study import Cell, Outcome, Results
 
 MARKS: dict[bool | None, Mark] = {True: "good", False: "bad", None: "note"}
-# After the point; 2 for everything else. What stands behind a comma is of the same kind.
+# Decimals of a measure, 2 by default. Only the part of its name before a comma counts.
 DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4, "OD-Score": 3}
 DIGITS |= dict.fromkeys(("linear", "nonlinear", "Jacobian"), 4)  # errors of local decoders
 DIGITS |= {"released linear": 4, "released nonlinear": 4, "released Jacobian": 1}
 UNITS = {"settled": " %"}
 FOOTNOTES = {"DCI": f"DCI: disentanglement; learner: {LEARNERS['fast']}"}
-NONE = "\N{EN DASH}"  # where a run has no value
-SOME = 6  # cells that are named one by one if they were not run
-MOST_MARKS = 3  # of a line; where one has more, marks that a group shares stand at its head
+NONE = "\N{EN DASH}"  # shown where there is no value
+MOST_NAMED = 6  # cells without runs that are named; the others are counted
+MOST_MARKS = 3  # marks per line; if a line has more, those shared by a group move to its head
 
 
 def study_table(results: Results, measures: Sequence[str] | None = None) -> Table:
-    """A group a row of the study, a line a column; ours, published, and how far apart.
+    """Our numbers, the published ones, and the difference in standard errors.
 
-    Our numbers link to `anchor(cell)`. A mark behind a name, of a line or of its group, points to
-    the footnote that tells what departs from the published setting. A line that would have no
-    numbers is left out.
+    The table has a group for each row of the study, and in it a line for each column. Our numbers
+    link to `anchor(cell)`. A mark after the name of a line or group refers to a footnote, which
+    says what departs from the published setting. A line without numbers is left out.
 
     Args:
-        results: At one scale.
-        measures: Some of the study's; all of them by default.
+        results: Results at one scale.
+        measures: Measures to show; all of the study's by default.
     """
     measures = results.study.measures if measures is None else measures
     shown = [o for o in results.outcomes if {*measures} & (o.values.keys() | o.cell.published)]
@@ -73,12 +73,12 @@ def study_table(results: Results, measures: Sequence[str] | None = None) -> Tabl
 
 
 def _parts(outcome: Outcome) -> list[str]:
-    """What departs from the published setting, and what is open there, each by itself."""
+    """Departures from the published setting, and what it leaves open, one string each."""
     return outcome.departs.split("; ") if outcome.departs else []
 
 
 def value(outcome: Outcome, measure: str) -> str:
-    """Mean and deviation over the seeds that have a value, and how many if not all do."""
+    """Mean and standard deviation over the seeds with a value; their number if some have none."""
     if not (count := outcome.count(measure)):
         return NONE
     digits, deviation = DIGITS.get(measure.split(",")[0], 2), outcome.deviation(measure)
@@ -88,43 +88,43 @@ def value(outcome: Outcome, measure: str) -> str:
 
 
 def anchor(cell: Cell) -> str:
-    """Where a page tells about the runs of a cell; no two cells share it."""
+    """Anchor of the section on a cell's runs; unique for each cell."""
     return f"{quote(cell.row, safe='')}/{quote(cell.column, safe='')}"
 
 
 def claim_notes(results: Results) -> list[Note]:
-    """The claims, whether they hold here, and the evidence."""
+    """One note per claim: its verdict and the evidence."""
     judged = list(zip(results.study.claims, results.verdicts, strict=True))
     return [Note(v.evidence, c.text, MARKS[v.holds], v.word) for c, v in judged]
 
 
 def not_run(results: Results) -> str:
-    """Names the cells that have no runs; empty if all of them have some."""
+    """A sentence that names the cells without runs; empty if there are none."""
     have = {(o.cell.row, o.cell.column) for o in results.outcomes}
     cells = [(c.row, c.column) for c in results.study.cells(results.scale)]
     absent = [f"{row}, {column}" for row, column in cells if (row, column) not in have]
-    more = f" and {len(absent) - SOME} more" if len(absent) > SOME else ""
-    return f"No runs of {'; '.join(absent[:SOME])}{more}." if absent else ""
+    more = f" and {len(absent) - MOST_NAMED} more" if len(absent) > MOST_NAMED else ""
+    return f"No runs of {'; '.join(absent[:MOST_NAMED])}{more}." if absent else ""
 
 
 def missing(results: Results) -> list[str]:
-    """What of the study is not here, and why, a sentence each."""
+    """Sentences on what is missing from the results, and why."""
     return [text for text in (*results.missing, not_run(results)) if text]
 
 
 def command(results: Results) -> str:
-    """What to type to get the same again; seeds are told if they are not the usual ones."""
-    told = f"unpick study {results.study.name} --scale {results.scale}"
+    """The command that gives these results; it names the seeds if they are not the default."""
+    text = f"unpick study {results.study.name} --scale {results.scale}"
     counts = {len(outcome.runs) for outcome in results.outcomes}
     usual = all(len(outcome.runs) == outcome.cell.seeds for outcome in results.outcomes)
-    return told if usual or len(counts) > 1 else f"{told} --seeds {max(counts)}"
+    return text if usual or len(counts) > 1 else f"{text} --seeds {max(counts)}"
 
 
 def distinct(scales: Sequence[Results]) -> list[Results]:
-    """One study's results without the scales that have no runs, or none of their own.
+    """Drop the scales of a study that have no runs, or only runs of another scale.
 
-    Cells that are the same at two scales share their runs, so that a study run at one scale has
-    some at the other.
+    Cells with the same configuration at two scales share their runs, so a study that was run at
+    one scale has some runs at the other.
     """
     runs = [{run.path for o in results.outcomes for run in o.runs} for results in scales]
     return [
@@ -135,12 +135,12 @@ def distinct(scales: Sequence[Results]) -> list[Results]:
 
 
 def seconds(results: Results) -> float:
-    """Of training, over all runs."""
+    """Seconds of training, summed over all runs."""
     return math.fsum(run.results["seconds"] for o in results.outcomes for run in o.runs)
 
 
 def environments(results: Results) -> dict[str, str]:
-    """What the runs were made with; this machine, if there are none. Several are listed."""
+    """Software and hardware of the runs, all values listed; of this machine if there are none."""
     folders = [run.path for outcome in results.outcomes for run in outcome.runs]
     found = [environment_of(path) for path in folders] if folders else [environment()]
     names = dict.fromkeys(name for each in found for name in each)
@@ -148,21 +148,21 @@ def environments(results: Results) -> dict[str, str]:
 
 
 def environment_of(folder: Path) -> dict[str, Any]:
-    """What one run was made with; nothing if its folder does not tell."""
+    """Software and hardware of one run; empty if its folder does not say."""
     file = folder / "environment.json"
     try:
         return dict(json.loads(file.read_text())) if file.exists() else {}
-    except (OSError, ValueError, TypeError):  # no number hangs on it
+    except (OSError, ValueError, TypeError):  # no number depends on it
         return {file.name: "cannot be read"}
 
 
 def show_results(results: Results, console: Console) -> None:
-    """The table, the claims with their verdicts, what is missing, and how to do it again."""
+    """Print the tables, the verdicts, what is missing, and the command that repeats it."""
     study = results.study
     console.print(Text(study.title, style="bold"))
     console.print(Text(f"{study.source}. Scale: {results.scale}.\n"))
-    tables = fitting(results, console)
-    for table in tables:  # marks mean the same in all of them; below the last they are explained
+    tables = tables_that_fit(results, console)
+    for table in tables:  # all share the footnotes, which are printed once, below the last table
         show(table if table is tables[-1] else replace(table, footnotes=()), console)
     if study.claims:
         console.print()
@@ -176,8 +176,8 @@ def show_results(results: Results, console: Console) -> None:
     console.print(Text.assemble("\nagain: ", (command(results), "bold")), soft_wrap=True)
 
 
-def fitting(results: Results, console: Console) -> list[Table]:
-    """As few tables as the console has room for; columns of one measure stay together."""
+def tables_that_fit(results: Results, console: Console) -> list[Table]:
+    """As few tables as fit the width of the console; the columns of a measure stay together."""
     groups: list[list[str]] = []
     for measure in results.study.measures:
         alone = study_table(results, [measure])
@@ -202,7 +202,7 @@ def _caption(results: Results, counts: Collection[int], columns: Collection[str]
 
 
 def _columns(outcomes: Sequence[Outcome], measure: str) -> list[str]:
-    """What is shown of a measure: its value, and what there is to compare it with."""
+    """Columns of a measure: its value, and those it is compared with."""
     has = [outcome for outcome in outcomes if measure in outcome.values]
     columns = [measure]
     if measure == "DtO" and any("chance" in outcome.values for outcome in has):
