@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from unpick.diagnosis import diagnose
-from unpick.probe.trace import without_trace
+from unpick.probe.trace import modules_of, without_trace
 
 
 class VAE(nn.Module):
@@ -105,3 +105,17 @@ def test_buffers_are_restored(x):
     counting = Counting()
     quietly(Holder(counting).encode, VAE().decode, x)
     assert float(counting.calls) == 0
+
+
+def test_objects_that_raise_when_asked_do_not_hide_the_network():
+    """As torch's cache of cuFFT plans does on a machine without CUDA."""
+
+    class Raises:
+        def __init__(self):
+            self.network = VAE()
+
+        def __getattr__(self, name):
+            raise AssertionError("not compiled with CUDA enabled")
+
+    raises = Raises()
+    assert modules_of(lambda x: raises.network(x)) == [raises.network]

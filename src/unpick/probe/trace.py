@@ -42,16 +42,24 @@ def modules_of(function: object) -> list[nn.Module]:
 
 def _reach(thing: object) -> list[object]:
     """What a function or an object refers to."""
-    reach: list[object] = [getattr(thing, "__self__", None), getattr(thing, "__wrapped__", None)]
-    for cell in getattr(thing, "__closure__", None) or ():
+    reach = [_attribute(thing, "__self__"), _attribute(thing, "__wrapped__")]
+    for cell in _attribute(thing, "__closure__") or ():
         with contextlib.suppress(ValueError):  # a cell that is not filled yet
             reach.append(cell.cell_contents)
-    code = getattr(thing, "__code__", None)
+    code = _attribute(thing, "__code__")
     if code is not None:
         space = getattr(thing, "__globals__", {})
         named = [space.get(name) for name in code.co_names]
         return reach + [each for each in named if not isinstance(each, ModuleType)]
     return [*reach, *vars(thing).values()] if hasattr(thing, "__dict__") else reach
+
+
+def _attribute(thing: object, name: str) -> Any:  # noqa: ANN401
+    """An attribute, or None where asking raises: some objects of torch do without CUDA."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:
+        return None
 
 
 def device_of(function: object) -> torch.device | None:
