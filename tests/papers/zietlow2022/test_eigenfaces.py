@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,17 +8,18 @@ import torch
 from unpick.data import ArrayStore, Dataset, Factor
 from unpick.data.heads import Heads
 from unpick.models import MLP, Autoencoder, ModelConfig
-from unpick.papers.zietlow2022.eigenfaces.figures import eigenfaces
-from unpick.papers.zietlow2022.eigenfaces.readings import astray, find, traversal
-from unpick.papers.zietlow2022.eigenfaces.study import (
-    STUDY,
-    draw,
-    faithful,
-    meaningful,
-    ordered,
-    telling,
-    told,
+from unpick.papers.zietlow2022.eigenfaces.claims import faithful, meaningful, ordered, telling
+from unpick.papers.zietlow2022.eigenfaces.figures import draw, eigenfaces, label_axes
+from unpick.papers.zietlow2022.eigenfaces.readings import (
+    SEEN,
+    distance_to_data,
+    find_axes,
+    move_components,
+    move_latents,
+    traversal,
 )
+from unpick.papers.zietlow2022.eigenfaces.study import STUDY
+from unpick.probe import probe_run
 from unpick.runs import Run
 from unpick.study.study import Outcome, Results
 
@@ -67,7 +69,8 @@ def planted(monkeypatch, tmp_path, patterns):
             encoder.weight[0], encoder.bias[0, 0] = into, bias
             decoder.weight[0], decoder.bias[0, 0] = out_of, torch.full((64,), 0.5)
         cell = STUDY.cells("quick")[0]
-        run = Run(tmp_path, cell.config, {})
+        name = f"{turn} {reach} {deviations}"
+        run = Run(tmp_path / name, replace(cell.config, model=config), {"weights_sha256": name})
         models[run] = model.eval()
         return Results(STUDY, "quick", (Outcome(cell, (run,), {}),))
 
@@ -75,28 +78,29 @@ def planted(monkeypatch, tmp_path, patterns):
 
 
 def test_latents_come_in_the_order_of_their_deviation(planted, patterns):
-    found = find(planted().outcomes[0].runs[0])
+    run = planted().outcomes[0].runs[0]
+    found, images = find_axes(run), move_latents(probe_run(run, samples=SEEN))
     assert found.deviation == pytest.approx(sorted(DEVIATIONS))
     # The squared error bends by twice the squared length of a column.
     assert found.effect[:4] == pytest.approx(2 * (patterns / 3).square().sum(1).numpy(), rel=1e-4)
     assert found.effect[4:] == pytest.approx(0)
     assert found.active.tolist() == 4 * [True] + 2 * [False]
     # The mean code of 300 images is near 0, and each axis carries its own factor.
-    image = found.nonlinear.images[1, -1].flatten()
-    middle = found.nonlinear.images[1, 2].flatten()
+    image = images[1, -1].flatten()
+    middle = images[1, 2].flatten()
     assert image - middle == pytest.approx(2.5 * patterns[1] / 3, abs=1e-5)
     assert middle == pytest.approx(torch.full((64,), 0.5), abs=0.02)
-    assert found.nonlinear.parts.argmax(0).tolist() == [0, 1, 2, 3]
-    assert np.diag(found.nonlinear.parts[:4]).min() > 0.95
-    assert found.nonlinear.parts[4:].max() < 0.1
+    assert found.latents.parts.argmax(0).tolist() == [0, 1, 2, 3]
+    assert np.diag(found.latents.parts[:4]).min() > 0.95
+    assert found.latents.parts[4:].max() < 0.1
 
 
 def test_ordinary_axes_are_those_of_the_covariance(planted, patterns):
-    found = find(planted().outcomes[0].runs[0])
+    images, _ = move_components(probe_run(planted().outcomes[0].runs[0], samples=SEEN))
     x = Heads().load().observe(torch.arange(8**4)).flatten(1).double()
     variances, axes = torch.linalg.eigh(torch.cov(x.T))
     expected = 2.5 * variances[-1].sqrt() * axes[:, -1]
-    moved = (found.ordinary.images[0, -1] - found.ordinary.images[0, 2]).flatten()
+    moved = (images[0, -1] - images[0, 2]).flatten()
     moved = moved * torch.sign(moved @ expected.float())
     assert moved == pytest.approx(expected, abs=0.02)  # a tenth of the images has been seen
 
@@ -132,7 +136,7 @@ def test_distance_to_the_nearest_image():
     grey = torch.tensor([-2.5, -1.25, 0, 1.25, 2.5])[None, :, None, None, None]
     x = torch.stack([torch.zeros(1, 4, 4), torch.ones(1, 4, 4)])
     expected = math.sqrt((2.5**2 + 1.25**2 + 0.25**2 + 1.5**2) / 4)
-    assert astray(grey.expand(1, 5, 1, 4, 4), x) == pytest.approx(expected)
+    assert distance_to_data(grey.expand(1, 5, 1, 4, 4), x) == pytest.approx(expected)
 
 
 def test_traversals_move_one_axis():
@@ -152,7 +156,7 @@ def test_the_picture_has_a_row_an_axis(planted):
     ]
     assert draw("celeba", results) is None
     assert right.get_title() == "ordinary eigenfaces"
-    assert told(["a"], np.zeros((1, 0)), ()) == ["a"]
+    assert label_axes(["a"], np.zeros((1, 0)), ()) == ["a"]
 
 
 def test_tiles_are_where_they_belong():

@@ -6,7 +6,6 @@ from math import exp, sqrt
 import numpy as np
 
 from unpick.papers.zietlow2022.budget.claims import (
-    SHOWN,
     best_angle,
     columns_exceed_volume,
     expected_cost,
@@ -24,6 +23,7 @@ from unpick.papers.zietlow2022.budget.figures import (
     singular_steps,
     worked_example,
 )
+from unpick.papers.zietlow2022.budget.readings import COMPUTED, SHOWN
 from unpick.papers.zietlow2022.ledger.budget import EXAMPLE
 from unpick.study.study import Claim, Drawing, Study
 
@@ -131,4 +131,5 @@ STUDY = Study(
             lambda results: singular_steps(np.array([[1.5, 1.0], [0.2, 1.2]])),
         ),
     ),
+    computed=COMPUTED,
 )

@@ -1,4 +1,4 @@
-"""Pictures that move along one axis after another, from the mean image."""
+"""Figure 3.6: images along one axis after another, from the mean image."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,9 +8,56 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from unpick.papers.zietlow2022.eigenfaces.claims import TOLD
+from unpick.papers.zietlow2022.eigenfaces.readings import (
+    AXES,
+    SEEN,
+    STEPS,
+    find_axes,
+    move_components,
+    move_latents,
+)
 from unpick.plots.images import tile
+from unpick.probe import probe_run
+from unpick.study.study import Results
 
 GAP = 2  # pixels between images
+
+
+def draw(row: str, results: Results) -> Figure | None:
+    """Figure 3.6 for one data set, and the ordinary eigenfaces."""
+    if row not in results.rows():
+        return None
+    run = results.rows()[row]["beta-VAE"].runs[0]
+    found, probe = find_axes(run), probe_run(run, samples=SEEN)
+    sizes = [f"deviation {deviation:.2f}" for deviation in found.deviation[:AXES]]
+    numbers = [f"component {k + 1}" for k in range(AXES)]
+    return eigenfaces(
+        {
+            "eigenfaces of the beta-VAE": (
+                move_latents(probe),
+                label_axes(sizes, found.latents.parts, found.factors),
+            ),
+            "ordinary eigenfaces": (
+                move_components(probe)[0],
+                label_axes(numbers, found.components.parts, found.factors),
+            ),
+        },
+        STEPS,
+    )
+
+
+def label_axes(
+    labels: Sequence[str], parts: Float[np.ndarray, "k factors"], factors: Sequence[str]
+) -> list[str]:
+    """Labels with the factor that each axis predicts best, if it predicts one."""
+    if not factors:
+        return list(labels)
+    best = [(factors[row.argmax()], row.max()) for row in parts]
+    return [
+        f"{label}\n" + (f"{name} {part:.2f}" if part >= TOLD else "no single factor")
+        for label, (name, part) in zip(labels, best, strict=True)
+    ]
 
 
 def eigenfaces(

@@ -1,6 +1,6 @@
 """The precision budget: what noise costs, and the least it can cost (Zietlow 2022, 3.2, 5.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 from math import exp, log
@@ -146,15 +146,25 @@ def _minimum(claimed: Callable[[Array, float], float], samples: int, logarithm: 
     return Evidence(bool(off < 1e-6 and largest < 1e-3), text)
 
 
-def _example(least: Callable[[float, float], float]) -> Evidence:
-    """Both decoders of the example, by a search; `least` takes the column product and C."""
+def example_costs() -> list[tuple[float, float, float]]:
+    """The column product of both decoders of the example, C, and the least cost by a search."""
+    decoders = (EXAMPLE, EXAMPLE @ plane_turn(2, 0, 1, -np.pi / 4))
+    return [
+        (float(np.linalg.norm(m, axis=0).prod()), budget, cheapest_noise(m, budget)[1])
+        for m in decoders
+        for budget in (1.0, 2.0, 4.0)
+    ]
+
+
+def compare_costs(
+    costs: Sequence[tuple[float, float, float]], least: Callable[[float, float], float]
+) -> Evidence:
+    """Compare `example_costs` with a formula: `least` takes the column product and C."""
     words, worst = [], 0.0
-    for m in (EXAMPLE, EXAMPLE @ plane_turn(2, 0, 1, -np.pi / 4)):
-        for budget in (1.0, 2.0, 4.0):
-            found = cheapest_noise(m, budget)[1]
-            said = least(float(np.linalg.norm(m, axis=0).prod()), budget)
-            worst = max(worst, abs(found / said - 1))
-            words.append(f"{found:.2f} ({said:.2f})")
+    for columns, budget, found in costs:
+        said = least(columns, budget)
+        worst = max(worst, abs(found / said - 1))
+        words.append(f"{found:.2f} ({said:.2f})")
     text = f"least cost found by a search (and claimed) at C = 1, 2, 4: {', '.join(words[:3])}; "
     return Evidence(bool(worst < 1e-6), f"{text}turned by 45 degrees: {', '.join(words[3:])}")
 
@@ -234,7 +244,7 @@ EXAMPLE_VALUE = Entry(
     formula=r"50 \sigma_x^2 + 3 \sigma_y^2 \geq 2 \sqrt{50 \cdot 3}\; e^{-C}",
     assumptions=r"$\sum_j -\log \sigma_j^2 = C$.",
     printed=lambda product, c: 2 * product * exp(-c),
-    check=_example,
+    check=lambda least: compare_costs(example_costs(), least),
     mutation=Mutation("the factor 2 left out", lambda product, c: product * exp(-c / 2)),
     correction=Correction(
         r"The exponent is $-C/2$; the ratio of the two decoders, 2.14, is as printed.",

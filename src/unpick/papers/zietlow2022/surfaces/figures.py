@@ -1,16 +1,21 @@
 """A surface in space with its coordinate curves: what a decoder with two latents spans."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import cos, radians, sin
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
+from unpick.papers.zietlow2022.surfaces.cells import BENT
+from unpick.papers.zietlow2022.surfaces.readings import probe_pca
 from unpick.plots.style import BLUE, GREEN, ORANGE
+from unpick.probe import Probe, probe_run, read_posterior
+from unpick.study.study import Results
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D
@@ -21,6 +26,39 @@ Decode = Callable[[Float[Array, "m 2"]], Float[Array, "m 3"]]
 ELEVATION, AZIMUTH = 52.0, -72.0  # of the eye, in degrees
 SHOWN = 1200  # points
 CURVES = 8  # of the net, a latent; even, so that none hides behind the strong one
+
+
+def draw(column: str, results: Results) -> Figure | None:
+    """The surface of PCA or of seed 0 of a column, titled with its measures."""
+    if column == "PCA":
+        return draw_surface(column, probe_pca(BENT.load()), results.computed["pca"])
+    outcome = results.rows().get(BENT.name, {}).get(column)
+    if outcome is None:
+        return None
+    values = {name: float(each[0]) for name, each in outcome.values.items()}
+    return draw_surface(column, probe_run(outcome.runs[0]), values)
+
+
+def draw_surface(name: str, probe: Probe, values: Mapping[str, float]) -> Figure:
+    """The surface of a model; blue is the latent that moves the reconstruction more."""
+    codes = probe.mean.double()
+    square = torch.cartesian_prod(torch.linspace(0, 1, 60), torch.linspace(0, 1, 30))
+    grid = read_posterior(probe.encode(BENT.sheet(square))).mean.detach().double()
+    reach = codes.std(0) * probe.jacobians.double().norm(dim=1).mean(0)
+    order = reach.argsort(descending=True)  # of two latents: its own inverse
+
+    def decode(z: Float[Array, "m 2"]) -> Float[Array, "m 3"]:
+        latents = torch.from_numpy(z)[:, order].to(probe.mean.dtype)
+        return probe.decoder(latents).detach().double().numpy()
+
+    return coordinate_surface(
+        probe.observations.double().numpy(),
+        codes[:, order].detach().numpy(),
+        grid[:, order].reshape(60, 30, 2).numpy(),
+        decode,
+        f"{name}: squared error {values['squared error']:.3f}, "
+        f"curves cross at {values['crossing angle']:.0f}°",
+    )
 
 
 def coordinate_surface(
