@@ -4,21 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from unpick import demo
 from unpick.data.idx import MNIST
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP
-from unpick.objectives import BetaVAE
 from unpick.papers import STUDIES
 from unpick.papers.bhowal2024.published import published as bhowal
 from unpick.papers.costs import cost, on_disk
-from unpick.papers.zietlow2022 import thesis_3_3, thesis_3_4
-from unpick.papers.zietlow2022.beta_search import study as beta_search
+from unpick.papers.zietlow2022 import thesis_3_3
 from unpick.papers.zietlow2022.chapter3 import setting
-from unpick.papers.zietlow2022.published import published
-from unpick.papers.zietlow2022.thesis_3_2 import study as thesis_3_2
 from unpick.runs import Run, Runner, folder, make
 from unpick.study import (
     SCALES,
@@ -33,7 +28,6 @@ from unpick.study import (
     run,
 )
 from unpick.study.study import departures
-from unpick.study.sweep import sweep
 from unpick.training import Adagrad, Adam, preset
 
 CONFIG = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1200)
@@ -44,12 +38,6 @@ def outcome(row="r", column="c", config=CONFIG, printed=None, **values):
     arrays = {name.replace("_", " "): np.array(v, dtype=float) for name, v in values.items()}
     runs = tuple(Run(Path(), config, {}) for _ in next(iter(arrays.values())))
     return Outcome(Cell(row, column, config, len(runs), printed or {}), runs, arrays)
-
-
-def results(*outcomes, study=thesis_3_3.STUDY):
-    """Of a study that asks for nothing else."""
-    whole = replace(study, cells=lambda _: [each.cell for each in outcomes])
-    return Results(whole, "standard", outcomes)
 
 
 def tiny(cells):
@@ -158,32 +146,9 @@ def test_every_study_can_be_asked_at_every_scale(study, scale):
         assert all(claim.check(empty).holds is not False for claim in study.claims)
 
 
-def test_point_clouds_are_as_published_at_standard_scale():
-    for data in ("synth-lin", "synth-nonlin"):
-        assert setting(data, "beta-vae", "standard") == setting(data, "beta-vae", "paper")
-    config = setting("synth-lin", "beta-vae", "standard")
-    assert config.steps * config.batch / 40_000 == pytest.approx(600, abs=1)
-    assert len(config.data.load()) == 50_000
-
-
 def test_published_numbers():
-    assert published("thesis-3.3", "fmnist", "vae")["DtO"] == Printed(1.36, 0.05)
-    assert published("thesis-3.2", "dsprites", "10")["settled"].mean == 90.6
-    assert published("thesis-3.4", "1.5", "beta-vae")["DS"] == Printed(0.98, 0.06)
-    assert published("thesis-3.3", "mnist", "beta-vae") == {}
     scores = [bhowal("bhowal-scores", "mpi3d", m)["OD-Score"] for m in ("vae", "beta-vae")]
     assert [str(each) for each in scores] == ["0.9466 ± 0.01", "0.9254 ± 0.016"]
-    with pytest.raises(ValueError, match="there are thesis"):
-        published("thesis-9.9", "a", "b")
-
-
-def test_what_is_said_of_every_data_set_needs_every_data_set():
-    own = outcome("x", "VAE", DtO=[0.1], chance=[0.5])
-    other = outcome("x", "AE", DtO=[0.4], chance=[0.5])
-    part = Results(thesis_3_3.STUDY, "standard", (own, other))
-    assert thesis_3_3.aligned(part).holds is None
-    worse = Results(thesis_3_3.STUDY, "standard", (replace(own, values=other.values), other))
-    assert thesis_3_3.aligned(worse).holds is False
 
 
 @pytest.mark.slow
@@ -211,121 +176,6 @@ def test_a_value_that_one_seed_lacks_is_not_counted():
     assert own.deviation("DtO") == pytest.approx(math.sqrt(0.02))
     assert own.differs("DtO") == pytest.approx(0)
     assert own.count("DtO") == 2
-
-
-def test_restarts_are_runs_of_their_own():
-    cells = [c for c in thesis_3_3.cells("standard") if c.row == thesis_3_3.RESTARTS]
-    seeds = [{config.seed for config in cell.configs()} for cell in cells]
-    assert not seeds[0] & seeds[1]
-    assert not seeds[1] & seeds[2]
-
-
-def test_verdicts_of_table_3_3():
-    def said(own, ae, full):
-        found = results(
-            outcome("x", "VAE", DtO=[own], chance=[0.5]),
-            outcome("x", "AE", DtO=[ae], chance=[0.5]),
-            outcome("x", "full covariance", DtO=[full], chance=[0.5]),
-        )
-        return thesis_3_3.aligned(found).holds
-
-    assert said(0.1, 0.4, 0.5)
-    assert not said(0.45, 0.4, 0.5)
-    assert not said(0.45, 0.5, 0.4)
-    low = outcome("synth-lin", "beta-VAE", DtO=[0.01, 0.03], DS=[0.99, 0.94])
-    words = [claim.check(results(low)).word for claim in thesis_3_3.STUDY.claims]
-    assert words[1:5] == ["holds", "fails", "not measured", "not measured"]
-
-
-def test_restarts_correlate_or_do_not():
-    dto = np.linspace(0.5, 1.5, 9)
-    for slope, holds in ((-0.5, True), (0.5, False)):
-        noise = 0.05 * np.sin(7 * np.arange(9.0))
-        own = outcome(thesis_3_3.RESTARTS, "a fifth", DtO=dto, DS=slope * dto + noise)
-        assert thesis_3_3.correlated(results(own)).holds is holds
-        assert thesis_3_3.draw_restarts(results(own)) is not None
-
-
-def test_the_published_random_decoder_is_a_uniform_matrix():
-    assert thesis_3_3.random_decoder(results()).holds
-
-
-def test_verdicts_of_tables_3_2_and_3_4():
-    def share(few, many):
-        own = (
-            outcome("a", "2 latents", settled=[few]),
-            outcome("a", "10 latents", settled=[many]),
-        )
-        found = results(*own, study=thesis_3_2.STUDY)
-        return thesis_3_2.dominates(found).holds, thesis_3_2.larger_takes_longer(found).holds
-
-    long = replace(CONFIG, steps=10 * CONFIG.steps)
-    late = outcome("a", "2", settled=[20.0, 20.0])  # within a tenth of the published training
-    short = results(late, study=thesis_3_2.STUDY)
-    whole = {"quick": [late.cell], "paper": [replace(late.cell, config=long)]}
-    study = replace(thesis_3_2.STUDY, cells=lambda scale: whole[scale])
-    assert not thesis_3_2.soon(short).holds
-    assert thesis_3_2.soon(Results(study, "quick", (late,))).evidence == "least: a, 2, 92.0 %"
-    never = replace(late, values={"settled": np.array([0.0, 99.0])})
-    assert not thesis_3_2.soon(Results(study, "quick", (never,))).holds
-
-    assert share(99.0, 91.0) == (True, True)
-    assert share(91.0, 99.0) == (True, False)
-    assert share(99.0, 89.0) == (False, True)
-
-    def ratios(spread, *dto):
-        own = [
-            outcome(str(k), DtO=[d - s, d + s], DS=[1 - d - s, 1 - d + s])
-            for k, (d, s) in enumerate(zip(dto, (0.3, 0.2, spread), strict=True))
-        ]
-        found = results(*own, study=thesis_3_4.STUDY)
-        return thesis_3_4.improves(found).holds, thesis_3_4.collapses(found).holds
-
-    assert ratios(0.01, 0.5, 0.2, 0.05) == (True, True)
-    assert ratios(0.1, 0.5, 0.2, 0.05) == (True, False)
-    assert ratios(0.01, 0.2, 0.5, 0.05) == (False, True)
-
-
-def test_the_rule_for_beta_on_a_planted_search():
-    """DS is flat from 1e-3 to 0.1; the latents die where the linear VAE says."""
-    outcomes = []
-    for beta in beta_search.GRID["synth-lin"]:
-        config = replace(setting("synth-lin", "beta-vae", "paper"), objective=BetaVAE(beta))
-        limits = beta_search.thresholds(config.data)
-        ds = 0.995 if 1e-3 <= beta < limits[0] else 0.5
-        outcomes.append(
-            outcome(
-                "synth-lin",
-                f"beta {beta:.2g}",
-                config,
-                DS=[ds, ds],
-                DtO=[0.1, 0.1],
-                chance=[0.5, 0.5],
-                active=[sum(beta < limit for limit in limits)] * 2,
-                largest_variance=[min(1.0, beta / limits[0])] * 2,
-            )
-        )
-    found = results(*reversed(outcomes), study=beta_search.STUDY)
-    search = sweep(found, "synth-lin")
-    assert list(search) == sorted(search)
-    assert beta_search.rule(search) == pytest.approx(10 ** (-2 / 3))  # the first beyond 1/6
-    claims = beta_search.STUDY.claims
-    assert [claim.check(found).holds for claim in claims] == [True, True, True, None, None, None]
-    assert beta_search.draw(found) is not None
-    late = results(*[o for o in outcomes if o.mean("DS") > 0.9], study=beta_search.STUDY)
-    assert [claim.check(late).holds for claim in claims[:3]] == [False, True, False]
-    early = results(*[o for o in outcomes if o.mean("active") < 2], study=beta_search.STUDY)
-    assert not beta_search.rule_works("synth-lin", early).holds  # it has nowhere to come from
-    ragged = replace(outcomes[0], values={n: v[:1] for n, v in outcomes[0].values.items()})
-    assert beta_search.draw(results(ragged, *outcomes[1:], study=beta_search.STUDY)) is not None
-
-
-def test_linear_thresholds_are_where_the_closed_form_loses_latents():
-    """The variances of a uniform square's sides, by simulation."""
-    data = SynthLin(ratio=1.5, points=200_000)
-    x = data.load().observe(torch.arange(200_000)).double()
-    variances = torch.linalg.eigvalsh(torch.cov(x.T))[1:]
-    assert beta_search.thresholds(data) == pytest.approx((2 * variances).tolist(), rel=0.01)
 
 
 def test_costs_are_told_or_not():

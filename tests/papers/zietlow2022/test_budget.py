@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,31 @@ def test_all_claims_hold_but_the_printed_exponent(results):
     failed = [text for text, verdict in verdicts.items() if not verdict.holds]
     assert len(failed) == 1
     assert failed[0].startswith("As printed")
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "wrong"),
+    [
+        ("Noise on the example's", "noise costs", {"ratios": [1.0, 0.97, 1.01]}),
+        ("Turning the example by", "least costs", {"shown": [3.3, 6.5]}),
+        ("The best variances are", "cheapest variances", {"spread": 0.02}),
+        ("Columns' lengths multiply", "volumes", {"excess": [0.1, -0.01]}),
+        ("Columns' lengths multiply", "volumes", {"difference": [1e-8]}),
+        ("The best angle", "best turn", {"cosine": 0.01}),
+        ("The best angle", "best turn", {"product": 11.6}),
+        ("The KL is least", "least kl", {"off": 0.01}),
+        ("The KL is least", "least kl", {"kl": 1e-6}),
+        ("If the codes as a whole", "kl of precision", {"difference": 1e-6}),
+        ("With a full-covariance", "full", {"angles": [0.0, 10.0], "losses": [3.0, 3.1]}),
+        ("With a diagonal", "diagonal", {"angles": [0.0, 10.0], "losses": [3.0, 3.0]}),
+        ("With a diagonal", "diagonal", {"angles": [0.0, 10.0], "losses": [3.1, 3.0]}),
+    ],
+)
+def test_other_numbers_would_fail_a_claim(results, claim, name, wrong):
+    (check,) = (each.check for each in STUDY.claims if each.text.startswith(claim))
+    assert check(results).holds
+    computed = {**results.computed, name: {**results.computed[name], **wrong}}
+    assert check(replace(results, computed=computed)).holds is False
 
 
 def test_a_wrong_exponent_is_told_from_the_right_one(results):

@@ -1,8 +1,8 @@
 """Chapter 4 of the thesis: what is read off a run, drawn, and how the whole study runs."""
 
 import math
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,22 +10,21 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from unpick.data import ArrayStore, Dataset, Factor, Noisy
+from unpick.data import ArrayStore, Dataset, Factor, Noisy, split
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.synthetic import SynthLin
 from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, Autoencoder, ModelConfig
-from unpick.objectives import PCL, BetaVAE
 from unpick.papers import STUDIES
 from unpick.papers.zietlow2022.thesis_4 import cells as thesis_4_cells
-from unpick.papers.zietlow2022.thesis_4 import readings as thesis_4_readings
 from unpick.papers.zietlow2022.thesis_4.configs import change, config
 from unpick.papers.zietlow2022.thesis_4.pixels import difference
 from unpick.papers.zietlow2022.thesis_4.planes import pair, plane
 from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS, weights
 from unpick.perturb import PerturbConfig
-from unpick.probe import measures
-from unpick.runs import Run, Runner, make
+from unpick.probe import Probe, is_measured, measure_run, measures, take
+from unpick.probe.cache import encoder_of
+from unpick.runs import Runner, make
 from unpick.study import Cell, Study, collect, run, running
 from unpick.study.study import departures
 from unpick.training import RunConfig, preset
@@ -71,17 +70,21 @@ def linear(turn, log_variance, posterior="diagonal", decodes=True):
     return model.eval()
 
 
-@dataclass(frozen=True, eq=False)
-class Planted(Run):
-    trained: Autoencoder | None = None
+def probe(model):
+    """The model, seen at the test part of the grid."""
+    dataset = grid()
+    test = split(dataset).test
+    return Probe(
+        encoder_of(model),
+        (lambda z: model.decode_mean(z[None])[0]) if model.decodes else None,
+        dataset.observe(test),
+        dataset.factor_values(test).numpy(),
+        tuple("abcd"),
+    )
 
-    def model(self):
-        return self.trained
 
-
-def readings(model, objective):
-    found = RunConfig(TINY, model.config, objective)
-    return thesis_4_readings.take(Planted(Path(), found, {}, model), grid())
+def readings(model):
+    return take(probe(model), STUDY.read)
 
 
 @pytest.fixture
@@ -91,9 +94,7 @@ def quick_dci(monkeypatch):
 
 
 def test_readings_of_a_known_model(quick_dci):
-    aligned = readings(
-        linear(torch.eye(4), [math.log(v) for v in (0.04, 0.81, 0.01, 0.25)]), BetaVAE()
-    )
+    aligned = readings(linear(torch.eye(4), [math.log(v) for v in (0.04, 0.81, 0.01, 0.25)]))
     assert aligned["MIG"] > 0.8
     assert aligned["MIG"] == pytest.approx(np.mean([aligned[f"MIG, {name}"] for name in "abcd"]))
     assert aligned["FactorVAE"] == 1.0
@@ -103,7 +104,7 @@ def test_readings_of_a_known_model(quick_dci):
     assert aligned["error"] == pytest.approx(0, abs=1e-5)
     half = torch.full((4, 4), 0.5) * torch.tensor([[1, 1, 1, 1], [1, -1, 1, -1]] * 2)
     half[2:] *= torch.tensor([1, 1, -1, -1])
-    turned = readings(linear(half, [0.0] * 4), BetaVAE())
+    turned = readings(linear(half, [0.0] * 4))
     assert turned["MIG"] < 0.2
     assert turned["DtO"] > 0.5
     assert turned["active"] == 0
@@ -111,7 +112,7 @@ def test_readings_of_a_known_model(quick_dci):
 
 
 def test_an_encoder_alone_has_scores_only(quick_dci):
-    values = readings(linear(torch.eye(4), [], "delta", decodes=False), PCL())
+    values = readings(linear(torch.eye(4), [], "delta", decodes=False))
     assert values["MIG"] > 0.8
     assert not {"DtO", "error", "active", "sigma 1"} & values.keys()
 
@@ -121,7 +122,7 @@ def test_planes_lie_along_the_latents_of_two_factors():
     turn = torch.zeros(4, 4)
     for factor, (latent, sign) in enumerate([(1, 1.0), (0, -1.0), (3, 1.0), (2, 1.0)]):
         turn[factor, latent] = sign
-    found = plane(linear(turn, [0.0] * 4), grid(), ("a", "b"))
+    found = plane(probe(linear(turn, [0.0] * 4)), ("a", "b"))
     assert found.latents == (1, 0)
     assert found.told == "2 and 1"
     a, b, c = (found.images[..., 0, 0, k] for k in range(3))
@@ -179,7 +180,7 @@ def test_twins_are_made_before_the_runs_on_them_and_missed_when_only_collecting(
         "",
         lambda scale: [Cell("original", "a", twin.base, 2), Cell("modified", "a", on_twin, 1)],
         ("x",),
-        read=lambda run, load: {"x": 1.0},
+        read=(lambda probe: {"x": 1.0},),
         twins=lambda scale: [twin],
     )
     (missing,) = collect(study, "quick", tmp_path).missing
@@ -216,7 +217,7 @@ def test_many_readings_are_taken_by_workers(tmp_path, monkeypatch):
     runs, told = make(cells[0].configs(), Runner(tmp_path, jobs=1, progress=False)), []
     study = STUDIES["thesis-3.3"]
     running.measure(study, cells, Runner(tmp_path, 2), None, told.append)
-    assert all((run.path / "readings.json").exists() for run in runs)
+    assert all(is_measured(run, study.read) for run in runs)
     assert sorted(told) == [f"thesis-3.3: a, b, seed {k}" for k in (0, 1)]
     told.clear()
     running.measure(study, cells, Runner(tmp_path, 2), None, told.append)
@@ -244,7 +245,7 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
         search=(1.0, 2.0),
         methods=("ae", "beta-vae", "pcl"),
     )
-    monkeypatch.setattr(thesis_4_readings, "SAMPLES", 300)
+    monkeypatch.setattr(running, "measure_run", partial(measure_run, samples=300))
     monkeypatch.setitem(SETTINGS, "standard", {"shapes3d": setting})
     thesis_4_cells.cells.cache_clear()
     try:

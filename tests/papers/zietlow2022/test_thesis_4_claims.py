@@ -388,10 +388,10 @@ def test_readings_of_damaged_data_are_missed(tmp_path):
     config = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1)
     make([config], Runner(tmp_path, jobs=1, progress=False))
 
-    def broken(run, load):
+    def broken(probe):
         raise DataDamaged("the file is broken")
 
-    study = Study("tiny", "t", "s", "", lambda scale: [Cell("a", "b", config, 1)], read=broken)
+    study = Study("tiny", "t", "s", "", lambda scale: [Cell("a", "b", config, 1)], read=(broken,))
     assert collect(study, "quick", tmp_path).missing == ("the file is broken",)
 
 
