@@ -14,7 +14,7 @@ from unpick.papers.bhowal2024.published import published as bhowal
 from unpick.papers.costs import cost, on_disk
 from unpick.papers.zietlow2022 import thesis_3_3
 from unpick.papers.zietlow2022.chapter3 import setting
-from unpick.runs import Run, Runner, folder, make
+from unpick.runs import Run, Runner, folder, make, read
 from unpick.study import (
     SCALES,
     Cell,
