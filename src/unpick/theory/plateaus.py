@@ -107,7 +107,7 @@ def optimal_slopes(rise: float, bound: float, beta: float, cost: Cost = "log") -
 def searched_slopes(
     rise: float, bound: float, beta: float, cost: Cost = "log", grid: int = 2001
 ) -> Slopes:
-    """The same by a linear program over the share of the way that each slope of a grid gets."""
+    """Search the best slopes by a linear program over the share of the way of each slope."""
     slopes = bound * np.linspace(0, 1, grid) ** 2  # closer together where plateaus are
     found = linprog(
         slope_cost(slopes, beta, cost),

@@ -41,7 +41,7 @@ class Moebius:
         return offset / offset.square().sum(1, keepdim=True) @ self.rotation.T
 
     def log_volume(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-        r"""Of |det J|, the same scale in all directions: d log(c / \|s - a\|^2)."""
+        r"""Log |det J|, the same scale in all directions: d log(c / \|s - a\|^2)."""
         distance = (self.spread * z - self.pole).square().sum(1)
         return z.shape[1] * (self.spread / distance).log()
 
@@ -61,7 +61,7 @@ class OrthogonalMLP:
         return rectifier(z) @ self.rotation.T
 
     def log_volume(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-        """Of |det J|: sum_k log g'(z_k)."""
+        """Log |det J| = sum_k log g'(z_k)."""
         return slope(z).log().sum(1)
 
 
@@ -91,7 +91,7 @@ class TriangularMLP:
         return x
 
     def log_volume(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-        """Of |det J|: logarithms of |L_kk| and of g' over layers and coordinates."""
+        """Log |det J|: the sum of log |L_kk| and log g' over layers and coordinates."""
         x = z @ self.layers[0].T
         volume = self.layers.diagonal(dim1=1, dim2=2).abs().log().sum()
         for layer in self.layers[1:]:
@@ -104,7 +104,7 @@ Mixing = Moebius | OrthogonalMLP | TriangularMLP
 
 
 def log_density(mixing: Mixing, z: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-    """Of the observation that z is mixed to, without noise: log N(z) - log |det J(z)|."""
+    """Log-density of the observation of z, without noise: log N(z) - log |det J(z)|."""
     return log_normal(z).sum(1) - mixing.log_volume(z)
 
 

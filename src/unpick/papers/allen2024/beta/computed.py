@@ -1,6 +1,6 @@
-"""What theory says of the runs of `allen-beta`, and theorem 3 on trained pairs; no run is read.
+"""Predictions for the runs of `allen-beta`, and the trained pairs of theorem 3.
 
-The study computes these numbers once and hands them to its claims and figures.
+No run is needed. The study computes these numbers once, for its claims and figures.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ COMPUTED = {"limits": compute_limits, "linear": compute_linear_vaes, "twins": co
 
 
 def expected_variances(linear: Mapping[str, Any], beta: float) -> Float[np.ndarray, "d"]:
-    """What `compute_linear_vaes` has for a beta of the study."""
+    """Posterior variances that `compute_linear_vaes` found for a beta of the study."""
     return np.array(linear["cells"]["variance"][linear["cells"]["beta"].index(beta)])
 
 

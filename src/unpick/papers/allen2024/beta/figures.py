@@ -47,7 +47,7 @@ def draw_reconstructions(results: Results) -> Figure | None:
 
 
 def draw_posteriors(results: Results) -> Figure | None:
-    """Of seed 0, at some betas; colours tell the small circles of a group apart."""
+    """Posteriors of seed 0 at some betas; colours tell the circles of a group apart."""
     found = sweep(results, "circles")
     chosen = {beta: found[beta] for beta in ELLIPSES if beta in found}
     if not chosen:
@@ -65,7 +65,7 @@ def draw_posteriors(results: Results) -> Figure | None:
 
 
 def draw_merging(results: Results) -> Figure | None:
-    """What is kept and what overlaps, against beta."""
+    """Variance kept and overlap of posteriors, against beta."""
     found = sweep(results, "circles")
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""What beta does to a VAE of two latents: reconstructions, posteriors, what is lost and when."""
+"""Plots of a VAE with two latents against beta: reconstructions, posteriors, lost variance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def reconstructions(
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """Of some observations.
+    """The posteriors of some observations under one model.
 
     Attributes:
         title: Which model's.

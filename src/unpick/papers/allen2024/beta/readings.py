@@ -1,4 +1,4 @@
-"""What is read off VAEs for figure 2 of Allen (2024): what merges, and how posteriors overlap."""
+"""Measures for figure 2 of Allen (2024): which points merge, and how posteriors overlap."""
 
 from dataclasses import replace
 
@@ -63,13 +63,13 @@ def circle_labels(dataset: Dataset) -> Int[Tensor, "n 2"]:
 def deviations(
     x: Float[Tensor, "n p"], labels: Int[Tensor, "n 2"]
 ) -> dict[str, Float[Tensor, "n p"]]:
-    """Of points from their circle's mean, of that from its group's, of that from the whole's."""
+    """Points less their circle's mean, that less its group's mean, that less the overall mean."""
     circle, group = (_means(x, column) for column in labels.T)
     return dict(zip(LEVELS, (x - circle, circle - group, group - x.mean(0)), strict=True))
 
 
 def _means(x: Float[Tensor, "n p"], labels: Int[Tensor, "n"]) -> Float[Tensor, "n p"]:
-    """Of all with the same label, at each."""
+    """At each row the mean of all rows with its label."""
     sums = torch.zeros(int(labels.max()) + 1, x.shape[1]).to(x).index_add(0, labels, x)
     return (sums / torch.bincount(labels)[:, None].clamp(min=1))[labels]
 

@@ -20,7 +20,7 @@ Square = Float[Array, "d d"]
 
 @dataclass(frozen=True)
 class Alignment:
-    """What is said of the Hessian that maximises tr(H S), its eigenvalues given.
+    """A claim about the Hessian of given eigenvalues that maximises tr(H S).
 
     Attributes:
         diagonal: Its diagonal, from eigenvalues and variances.
@@ -84,7 +84,7 @@ def _curved(draw: np.random.Generator, kind: Kind) -> tuple[Square, float]:
 def _hadamard_violation(
     covariance: Callable[[Square, float], Square], instance: tuple[Square, float]
 ) -> float:
-    """Of: the cost is least if and only if H is diagonal, at these eigenvalues.
+    """How far the cost is from being least only at a diagonal H of these eigenvalues.
 
     A matrix of cosines I + E has -log det >= |E|^2 / (2 d), which is the gap asked for.
     """

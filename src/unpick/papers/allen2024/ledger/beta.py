@@ -69,7 +69,7 @@ def _twins(beta: float) -> float:
 
 
 def _equivalent_check(exists: Callable[[str, float], bool]) -> Evidence:
-    """Where the claim says so, and nowhere else, must there be a likelihood of that variance."""
+    """A likelihood of that variance must exist where the claim says so, and nowhere else."""
     wrong: dict[str, str] = {}
     for name, (family, data) in DATA.items():
         for beta in BETAS:

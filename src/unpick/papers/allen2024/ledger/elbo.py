@@ -1,4 +1,4 @@
-"""The deterministic ELBO of Allen (2024): what it is, and how near."""
+"""The deterministic ELBO of Allen (2024), and its error."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NOISE = np.linspace(-6, 6, 61)  # the trapezoidal rule does not mind kinks
 
 @dataclass(frozen=True)
 class Activation:
-    """Of a hidden layer, with first and second derivative."""
+    """The activation of a hidden layer, with first and second derivative."""
 
     value: Function
     slope: Function
@@ -55,7 +55,7 @@ def _expected(
 
 
 def _kl(scale: float) -> Float[Array, "n"]:
-    """Of N(code, scale^2) to N(0, 1), as the mean of the log-ratio, by quadrature."""
+    """KL of N(code, scale^2) to N(0, 1), as the mean of the log-ratio, by quadrature."""
     nodes, weights = gaussian_grid(1, 10)
     steps = nodes[:, 0]
     log_ratio = np.square(CODES[:, None] + scale * steps) / 2 - steps**2 / 2 - np.log(scale)
@@ -100,14 +100,14 @@ def _off(said: Float[Array, "n"], exact: Float[Array, "n"]) -> float:
 
 
 def _elbo_error(objective: Objective, scale: float) -> float:
-    """Of the det-ELBO of a smooth decoder."""
+    """Relative error of the det-ELBO of a smooth decoder."""
     parts, variance = expansion(SMOOTH, scale), scale**2
     said = objective(parts.at_mean, parts.bend * variance, CODES**2, variance, np.log(variance))
     return _off(said, parts.expected - BETA * _kl(scale))
 
 
 def _taylor_error(activation: Activation, scale: float) -> float:
-    """Of the expected log-likelihood."""
+    """Relative error of the expanded log-likelihood."""
     parts = expansion(activation, scale)
     return _off(parts.at_mean + parts.bend * scale**2 / 2, parts.expected)
 

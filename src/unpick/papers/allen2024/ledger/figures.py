@@ -18,7 +18,7 @@ from unpick.theory.pushforward import push_forward
 
 
 def density(judgements: Sequence[Judgement]) -> Figure:
-    """Of the prior decoded by the complex exponential, whose columns are orthogonal."""
+    """The prior decoded by the complex exponential, whose columns are orthogonal."""
 
     def decode(z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
         image = torch.exp(0.33 * torch.complex(z[:, 0], z[:, 1]))
@@ -50,7 +50,7 @@ def density(judgements: Sequence[Judgement]) -> Figure:
 
 
 def plateaus(judgements: Sequence[Judgement]) -> Figure:
-    """Between three data points one apart, beta 0.05; jumps are put half way."""
+    """The best decoder through three data points one apart, beta 0.05, jumps half way."""
     v = np.linspace(-1, 1, 801)
     profiles = {}
     for bound in (1.0, 2.0, 4.0, 16.0):
@@ -64,7 +64,7 @@ def plateaus(judgements: Sequence[Judgement]) -> Figure:
 
 
 def spectrum(judgements: Sequence[Judgement]) -> Figure:
-    """Of Gaussian data in eight dimensions, six latents, noise variance one half."""
+    """A linear VAE with six latents on Gaussian data in eight dimensions, noise variance 0.5."""
     scales = torch.tensor([4.0, 3.0, 2.0, 1.3, 0.8, 0.5, 0.3, 0.2]).double()
     x = torch.randn(500, 8, generator=torch.Generator().manual_seed(0)).double() * scales
     values = torch.linalg.eigvalsh(torch.cov(x.T, correction=0)).numpy()

@@ -18,7 +18,7 @@ Square = Float[Array, "d d"]
 
 
 def posterior_cost(hessian: Square, covariance: Square, beta: float) -> float:
-    """What a posterior takes from the det-ELBO: -1/2 tr(H S) + beta KL, codes at 0."""
+    """The det-ELBO's loss by a posterior: -1/2 tr(H S) + beta KL, codes at 0."""
     kl = np.trace(covariance) - np.linalg.slogdet(covariance)[1] - len(covariance)
     return float(-np.trace(hessian @ covariance) / 2 + beta / 2 * kl)
 
@@ -62,7 +62,7 @@ def _bent(draw: np.random.Generator, kind: Kind) -> Bent:
 
 
 def _form_violation(form: Form, instance: Bent) -> float:
-    """Of the Hessian, against automatic differentiation."""
+    """Error of the Hessian against automatic differentiation."""
     family, *arrays = instance
     b, c, z, x = map(torch.from_numpy, arrays)
     partition, mean, variance = EXPONENTIAL[family]

@@ -31,7 +31,7 @@ def _observed(draw: np.random.Generator, kind: Kind) -> Seen:
 def _posterior_violation(
     posterior: Callable[[Matrix, float, Array], Posterior], instance: Seen
 ) -> float:
-    """Of mode and curvature of log p(x, z), by differences: exact, since it is quadratic."""
+    """Error of mode and curvature of log p(x, z), by differences, exact for a quadratic."""
     w, noise, x = instance
     mean, covariance = posterior(*instance)
     steps = np.diag(1 / np.sqrt(1 + np.square(w).sum(0) / noise))  # each changes it by about 1
@@ -129,7 +129,7 @@ def _missed(values: tuple[float, ...]) -> float:
 
 
 def _identified_check(identified: Callable[[tuple[float, ...]], bool]) -> Evidence:
-    """Where the claim says so, and nowhere else, must searches end at the true U S."""
+    """Searches must end at the true U S where the claim says so, and nowhere else."""
     ends = [f"{values[0]:g} and {values[1]:g}: {_missed(values):.0e}" for values in MODELS]
     text = (
         "distance of fitted decoders from $U S$, the larger of two searches, for singular values "

@@ -62,7 +62,7 @@ def _by_length(decode: Map, z: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
 
 
 def _components_violation(said: LogFactor, instance: Drawn) -> float:
-    """Of the product of factors, against area, and of each factor after a step along the other."""
+    """Error of the product of factors, and of each factor after a step along the other latent."""
     name, a, b, at = instance
     decode, z = partial(SURFACES[name], a=a, b=b), torch.from_numpy(at)
     moved = z + 1 - torch.eye(2).double()  # in row i latent i is held
@@ -76,7 +76,7 @@ def _components_violation(said: LogFactor, instance: Drawn) -> float:
 
 
 def _curve_violation(log_density: LogDensity, instance: Drawn) -> float:
-    """Of the log-density, against probability by length of a short piece of the curve."""
+    """Error of the log-density against probability by length of a short piece of curve."""
     name, a, b, at = instance
     decode, z = partial(SURFACES[name], a=a, b=b), torch.from_numpy(at)[None]
     said = log_density(z, _speeds(decode, z), arc_lengths(decode, z))

@@ -16,7 +16,7 @@ Chain = tuple[Matrix, Float[Array, "d d"], Float[Array, "d d"]]  # dx/du, du/dv,
 
 
 def _independence_violation(directions: Callable[[Matrix], Matrix], w: Matrix) -> float:
-    """Of: densities of the coordinates along the directions multiply to the density of W z."""
+    """How far densities along the directions are from multiplying to the density of W z."""
     along = w.T @ directions(w)
     z = np.random.default_rng(1).normal(size=(5, w.shape[1]))
     scales = np.linalg.norm(along, axis=0)  # standard deviations of the coordinates of W z
@@ -29,7 +29,7 @@ def _independence_violation(directions: Callable[[Matrix], Matrix], w: Matrix) -
 def _gaussian_violation(
     variance: Callable[[Float[Array, "d"]], Float[Array, "d"]], w: Matrix
 ) -> float:
-    """Of: second and fourth moment along the images of lines, by quadrature."""
+    """Error of the second and fourth moment along the images of lines, by quadrature."""
     _, values, vt = np.linalg.svd(w, full_matrices=False)
     nodes, weights = gaussian_grid(1, 8)
     worst = 0.0
@@ -52,7 +52,7 @@ def _bent(draw: np.random.Generator, kind: Kind) -> tuple[Matrix, Matrix, Float[
 def _chain_violation(
     chain: Callable[[Matrix], Chain], instance: tuple[Matrix, Matrix, Float[Array, "d"]]
 ) -> float:
-    """Of: moving along v_j moves u_j alone, by s_j; differences of a quadratic are exact."""
+    """How far a step along v_j is from moving u_j alone, by s_j; exact for a quadratic."""
     a, b, z = instance
 
     def decode(at: Float[Array, "d"]) -> Float[Array, "p"]:
@@ -87,7 +87,7 @@ def _turned(draw: np.random.Generator, kind: Kind) -> tuple[Matrix, Float[Array,
 def _density_violation(
     change: Callable[[Matrix, Array], Matrix], instance: tuple[Matrix, Float[Array, "2 2"]]
 ) -> float:
-    """Of: p(x) = E_z N(x; W z, I) stays, by quadrature over z."""
+    """Change of p(x) = E_z N(x; W z, I), by quadrature over z."""
     w, q = instance
     z, weights = gaussian_grid(2, 24)
     x = np.random.default_rng(1).normal(size=(4, len(w)))
@@ -111,7 +111,7 @@ def _orthogonal(draw: np.random.Generator, kind: Kind) -> Matrix:
 
 
 def _columns_violation(lengths: Callable[[Matrix], Float[Array, "d"]], jacobian: Matrix) -> float:
-    """Of: J = U S with V = I, these lengths in S, and U orthonormal."""
+    """How far J is from U S with V = I, these lengths in S, and U orthonormal."""
     u = jacobian / lengths(jacobian)
     values = np.linalg.svd(jacobian, compute_uv=False)
     order = np.abs(np.sort(lengths(jacobian))[::-1] / values - 1).max()

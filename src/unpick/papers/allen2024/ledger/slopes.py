@@ -26,7 +26,7 @@ def _slopes(draw: np.random.Generator, kind: Kind) -> tuple[Float[Array, "k"], f
 def _cost_violation(
     cost: Callable[[float, float], float], instance: tuple[Float[Array, "k"], float]
 ) -> float:
-    """Of what slopes cost beyond none, against a search for the best variances."""
+    """Error of what slopes cost beyond slope 0, against a search for the best variances."""
     slopes, beta = instance
     worst = 0.0
     for s in slopes.tolist():

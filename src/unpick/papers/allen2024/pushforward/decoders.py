@@ -193,7 +193,7 @@ COMPUTED = {
 
 
 def draw_latents(count: int, seed: int) -> Float[Tensor, "n 2"]:
-    """From the prior."""
+    """Draw latents from the prior."""
     return torch.randn(count, 2, generator=torch.Generator().manual_seed(seed)).double()
 
 
@@ -205,7 +205,7 @@ def count_by_area(decode: Map) -> Float[Array, "k"]:
 
 
 def count_by_length(decode: Map) -> Float[Array, "k 2"]:
-    """The same along the curve of either latent, of `STEPS` equally likely values of it."""
+    """The same along the curve of either latent, for `STEPS` equally likely values of it."""
     even = torch.from_numpy(norm.ppf((np.arange(STEPS) + 0.5) / STEPS))[:, None]
     near = []
     for point in POINTS:

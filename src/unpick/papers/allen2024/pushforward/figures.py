@@ -58,7 +58,7 @@ def draw_lines(results: Results) -> Figure:
 
 
 def draw_lengths(results: Results) -> Figure:
-    """Of three decoders with orthogonal columns."""
+    """Lengths along the curves of three decoders with orthogonal columns."""
     found = measured(results)
     return plots.length_clouds(
         {f"{name}: {found[name].information:.2f} nats": lengths_of(name) for name in SHOWN}
@@ -66,7 +66,7 @@ def draw_lengths(results: Results) -> Figure:
 
 
 def draw_both(results: Results) -> Figure:
-    """Of all decoders."""
+    """Gap and information of all decoders."""
     found = measured(results).values()
     return plots.gap_and_information(
         list(DECODERS),

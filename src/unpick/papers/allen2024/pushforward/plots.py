@@ -1,4 +1,4 @@
-"""Where a decoder carries the prior, and the density along curves."""
+"""Plots of a decoded prior: its density, curves in it, and lengths along them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -154,7 +154,7 @@ def gap_and_information(
     information: Float[Array, "m"],
     chance: float,
 ) -> Figure:
-    """What densities along the latents lack of the density, and how dependent the lengths are.
+    """How far densities along the latents miss the density, and how dependent the lengths are.
 
     Args:
         names: Of decoders.
@@ -205,7 +205,7 @@ def _shaded(
 
 
 def arc_length(points: Float[Array, "k 2"]) -> Float[Array, "k"]:
-    """Along a curve, from its beginning.
+    """Length along a polygon, from its first point.
 
     Example:
         >>> arc_length(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 6.0]])).tolist()

@@ -84,7 +84,7 @@ def compute_curves(
     precisions: Float[Array, "g"] = PRECISIONS,
     draws: int = DRAWS,
 ) -> Curves:
-    """Of one mixing, on the same draws for every precision."""
+    """The curves of one mixing, from the same draws at every precision."""
     points = torch.quasirandom.SobolEngine(sources, scramble=True, seed=0).draw(draws).double()
     z = torch.special.ndtri(points)
     lengths = decoder_jacobians(mixing, z).norm(dim=1)
@@ -118,22 +118,22 @@ COMPUTED = {"curves": compute_all}
 
 
 def curves_of(results: Results) -> dict[str, Curves]:
-    """Of every mixing, as the study computed them."""
+    """The curves of every mixing that the study computed."""
     return {name: Curves.from_json(v) for name, v in results.computed["curves"].items()}
 
 
 def inside(results: Results) -> dict[str, Curves]:
-    """Of the mixings in the class."""
+    """The curves of the mixings in the class."""
     return {name: each for name, each in curves_of(results).items() if name in INSIDE}
 
 
 def outside(results: Results) -> Curves:
-    """Of the mixing outside the class."""
+    """The curves of the mixing outside the class."""
     return curves_of(results)[OUTSIDE]
 
 
 def stored(row: str) -> Curves:
-    """What Reizinger et al. (2022) keep beside their code; what they do not keep is nan."""
+    """The results that Reizinger et al. (2022) store with their code; others are nan."""
     nan = np.full(len(STORED), np.nan)
     elbo = [published("ima-gap", row, f"{k:g}")["ELBO*"].mean for k in np.log10(STORED)]
     data = {name: value.mean for name, value in published("ima-gap", row, "data").items()}
