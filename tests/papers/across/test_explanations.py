@@ -9,9 +9,9 @@ import pytest
 
 from unpick.geometry import distance_to_orthogonality
 from unpick.papers.across.explanations import claims
-from unpick.papers.across.explanations import study as explanations
 from unpick.papers.across.explanations.claims import FOUR, RANKED
 from unpick.papers.across.explanations.figures import (
+    PANELS,
     Line,
     Panel,
     quantities,
@@ -103,7 +103,7 @@ def test_alignment_is_asked_at_the_end_and_of_every_seed():
 
 
 def test_columns_become_orthogonal_or_do_not():
-    check = claims.orthogonal
+    check = claims.becomes_orthogonal
     assert verdict(check, "steps", RISING) is True
     assert verdict(check, "steps", RISING[::-1]) is False
     assert "IMA 0.480 to 0.080" in check(planted("steps", RISING)).evidence
@@ -116,7 +116,7 @@ def test_columns_become_orthogonal_or_do_not():
 
 @pytest.mark.parametrize("kind", ["steps", "beta"])
 def test_quantities_agree_if_they_rank_alike(kind):
-    check = partial(claims.agree, kind)
+    check = partial(claims.ranks_agree, kind)
     assert verdict(check, kind, RISING) is True
     # It falls like the others, but what random turns give falls faster.
     against = [level(at, **{"IMA, turned": 0.01 * 3 ** (5 - at)}) for at in MANY]
@@ -128,8 +128,8 @@ def test_quantities_agree_if_they_rank_alike(kind):
 
 def test_ranks_leave_out_runs_that_lack_something():
     holes = [*RISING, {"MIG": np.array([9.0, 9.0]), "error": np.array([9.0, 9.0])}]
-    found = claims.found(planted("beta", holes), "synth-nonlin", "beta")
-    full = claims.found(planted("beta", RISING), "synth-nonlin", "beta")
+    found = claims.select(planted("beta", holes), "synth-nonlin", "beta")
+    full = claims.select(planted("beta", RISING), "synth-nonlin", "beta")
     np.testing.assert_allclose(claims.ranks(found), claims.ranks(full))
     assert list(found) == sorted(found)
     rank = claims.ranks(full)[RANKED.index("DtO"), RANKED.index("MIG")]
@@ -137,7 +137,7 @@ def test_ranks_leave_out_runs_that_lack_something():
 
 
 def test_the_smallest_beta_has_the_best_error_and_the_worst_axes():
-    check = claims.without_pressure
+    check = claims.needs_pressure
     upwards = [level(at, error=0.1 + at) for at in MANY]
     assert verdict(check, "beta", upwards) is True
     assert verdict(check, "beta", RISING) is False  # its error is the largest
@@ -202,7 +202,7 @@ def test_figures_show_every_seed_and_the_turned_one(tmp_path):
     np.testing.assert_allclose(lines[0].get_ydata(), [values["DtO"][0] for values in RISING])
     assert lines[0].get_xdata()[0] == pytest.approx(100 / 3)  # stands for 0
     assert sum(line.get_linestyle() == "--" for line in first.lines) == 2
-    scatter = list(explanations.PANELS).index("scatter")
+    scatter = list(PANELS).index("scatter")
     assert not any(line.get_linestyle() == "--" for line in over_training.axes[scatter].lines)
     assert len([axes for axes in ranks.axes if axes.get_title(loc="left")]) == 2
     assert [axes.get_title(loc="left") for axes in closed.axes] == [

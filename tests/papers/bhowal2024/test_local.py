@@ -9,10 +9,15 @@ import torch
 from unpick.data.synthetic import SynthLin
 from unpick.geometry.neighbourhood import noise_pairs
 from unpick.papers.bhowal2024 import settings as bhowal
-from unpick.papers.bhowal2024.local import claims
+from unpick.papers.bhowal2024.local import claims, figures
 from unpick.papers.bhowal2024.local import study as bhowal_local
-from unpick.papers.bhowal2024.local.figures import Change, Sizes, changes, sizes
-from unpick.papers.bhowal2024.local.readings import local_decoders, local_errors, paired
+from unpick.papers.bhowal2024.local.figures import (
+    NoiseAndErrors,
+    PicturedChange,
+    errors_by_noise,
+    picture_changes,
+)
+from unpick.papers.bhowal2024.local.readings import local_decoders, local_errors, paired_p_value
 from unpick.probe import measure_run
 from unpick.probe.cache import file_of
 from unpick.runs import Run, Runner, make, read
@@ -76,11 +81,13 @@ def test_the_released_number_of_a_decoder_that_does_not_move_is_that_of_its_rand
 
 def test_p_values_tell_the_direction(generator):
     steady = 1 + torch.rand(20, generator=generator).numpy()
-    assert paired(steady) == pytest.approx(2**-20)
-    assert paired(-steady) == 1
-    assert paired(np.zeros(5)) == 1
-    assert paired(np.array([1.0, -1.1, 2.0, -2.1, 3.0, -3.1])) == pytest.approx(0.66, abs=0.1)
-    assert paired(np.array([*steady, -1000.0])) < 0.01  # which a t-test would not see
+    assert paired_p_value(steady) == pytest.approx(2**-20)
+    assert paired_p_value(-steady) == 1
+    assert paired_p_value(np.zeros(5)) == 1
+    assert paired_p_value(np.array([1.0, -1.1, 2.0, -2.1, 3.0, -3.1])) == pytest.approx(
+        0.66, abs=0.1
+    )
+    assert paired_p_value(np.array([*steady, -1000.0])) < 0.01  # which a t-test would not see
 
 
 def test_measures_are_cached_and_read_back(tmp_path):
@@ -120,7 +127,7 @@ def models(row="sprites", **measures):
 
 
 def test_lower_asks_every_cell_and_counts_what_is_significant():
-    check = partial(claims.lower, "linear", "nonlinear")
+    check = partial(claims.lower_error, "linear", "nonlinear")
     p = {"p__linear_to_nonlinear": [0.001, 0.03]}
     good = outcome(linear=[0.2, 0.3], nonlinear=[0.1, 0.2], **p)
     bad = outcome(
@@ -143,7 +150,7 @@ def test_lower_asks_every_cell_and_counts_what_is_significant():
 
 def test_what_is_missing_counts_unless_its_data_are_not_here(monkeypatch, tmp_path):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path))
-    check = partial(claims.lower, "linear", "nonlinear")
+    check = partial(claims.lower_error, "linear", "nonlinear")
     good = outcome(linear=[0.2], nonlinear=[0.1])
     mpi3d = Cell("mpi3d", "VAE", bhowal.config("mpi3d", "vae", "standard"))
     assert check(results(good, cells=[good.cell, mpi3d])).holds is True
@@ -161,12 +168,12 @@ def test_what_is_missing_counts_unless_its_data_are_not_here(monkeypatch, tmp_pa
 )
 def test_orders_of_models(values, rises, largest, least):
     some = results(*models(linear=values))
-    assert claims.rising(("linear",), some).holds is rises
+    assert claims.errors_rise(("linear",), some).holds is rises
     assert claims.vae_largest(("linear",), some).holds is largest
     assert claims.vae_least(("linear",), some).holds is least
     other = results(*models(linear=values), *models("heads", linear=[0.1, 0.2, 0.3]))
-    assert claims.rising(("linear",), other).holds is rises
-    assert claims.rising(("linear",), results(*models(linear=values)[:2])).holds is None
+    assert claims.errors_rise(("linear",), other).holds is rises
+    assert claims.errors_rise(("linear",), results(*models(linear=values)[:2])).holds is None
 
 
 def test_shares_and_where_a_gain_comes_from():
@@ -178,11 +185,11 @@ def test_shares_and_where_a_gain_comes_from():
     assert claims.gains_as_published(unprinted).holds is None
     for line, holds in ((0.21, True), (0.29, False)):
         some = outcome(Jacobian=[0.3], linear=[line], nonlinear=[0.2], even=[0.15])
-        assert claims.by_fitting(results(some)).holds is holds
-        assert claims.mostly_even(results(some)).holds is True
+        assert claims.gain_by_fitting(results(some)).holds is holds
+        assert claims.residual_mostly_even(results(some)).holds is True
     worse = outcome(Jacobian=[0.2], linear=[0.2], nonlinear=[0.3], even=[0.1])
-    assert claims.by_fitting(results(worse)).holds is False
-    assert claims.mostly_even(results(worse)).holds is False
+    assert claims.gain_by_fitting(results(worse)).holds is False
+    assert claims.residual_mostly_even(results(worse)).holds is False
 
 
 def test_numbers_of_a_layer_that_learns_are_told_from_those_of_one_that_does_not():
@@ -201,17 +208,19 @@ def test_nothing_is_said_without_runs(claim):
 
 def test_drawings_show_what_they_are_given():
     before, step = torch.full((3, 4, 4), 0.5), torch.linspace(-0.3, 0.3, 48).view(3, 4, 4)
-    figure = changes({"VAE": Change(before, before + step, {"all": step, "none": 0 * step})})
+    figure = picture_changes(
+        {"VAE": PicturedChange(before, before + step, {"all": step, "none": 0 * step})}
+    )
     told = [axes.get_xlabel() for axes in figure.axes]
     assert told == ["", "", "", "leaves 0%", "leaves 100%"]
-    some = Sizes(np.array([2.0, 8.0]), np.array([0.1, 0.2]), np.array([0.01, 0.09]))
-    left, right = sizes({"sprites": {"VAE": some}}, latents=10).axes
+    some = NoiseAndErrors(np.array([2.0, 8.0]), np.array([0.1, 0.2]), np.array([0.01, 0.09]))
+    left, right = errors_by_noise({"sprites": {"VAE": some}}, latents=10).axes
     dots, curve = right.lines
     np.testing.assert_allclose(left.lines[0].get_ydata(), some.residual)
     np.testing.assert_allclose(np.interp(8, *curve.get_data()), dots.get_ydata()[1], rtol=1e-3)
-    assert bhowal_local.draw_errors(results()) is None
-    assert bhowal_local.draw_sizes(results()) is None
-    assert bhowal_local.draw_changes("sprites", results()) is None
-    for draw in (changes, partial(sizes, latents=10)):
+    assert figures.draw_errors(results()) is None
+    assert figures.draw_sizes(results()) is None
+    assert figures.draw_changes("sprites", results()) is None
+    for draw in (picture_changes, partial(errors_by_noise, latents=10)):
         with pytest.raises(ValueError, match="at least one"):
             draw({})

@@ -16,7 +16,12 @@ from unpick.geometry import fit_local_decoder, normalised_od_score, od_score
 from unpick.models import MLP
 from unpick.objectives import BetaTCVAE, BetaVAE
 from unpick.papers.bhowal2024.scores import claims
-from unpick.papers.bhowal2024.scores.figures import Cloud, score_relation
+from unpick.papers.bhowal2024.scores.figures import (
+    Cloud,
+    draw_active,
+    draw_relation,
+    score_relation,
+)
 from unpick.papers.bhowal2024.scores.readings import (
     SCORES,
     factor_scores,
@@ -24,8 +29,8 @@ from unpick.papers.bhowal2024.scores.readings import (
     term_scores,
     together,
 )
-from unpick.papers.bhowal2024.scores.study import STUDY, draw_active, draw_relation
-from unpick.papers.bhowal2024.scores.term import scores_by_term
+from unpick.papers.bhowal2024.scores.released_term import scores_by_term
+from unpick.papers.bhowal2024.scores.study import STUDY
 from unpick.probe import measure_run, probe_run, take
 from unpick.probe.cache import file_of
 from unpick.runs import Run, Runner, make, read
@@ -75,9 +80,9 @@ def test_the_papers_own_numbers_satisfy_every_claim():
 
 
 def test_nothing_but_what_needs_no_training_is_known_without_it():
-    untrained = [claim.check is claims.printed_falls for claim in STUDY.claims]
+    untrained = [claim.check is claims.falls_in_print for claim in STUDY.claims]
     assert [holds is True for holds in verdicts(Results(STUDY, "standard"))] == untrained
-    any_model = [claim.check is claims.without_term for claim in STUDY.claims]
+    any_model = [claim.check is claims.term_makes_no_order for claim in STUDY.claims]
     short = verdicts(planted(as_printed, STUDY.cells("quick"), "quick"))
     assert [holds is True for holds in short] == np.logical_or(untrained, any_model).tolist()
     assert False not in short
@@ -85,11 +90,15 @@ def test_nothing_but_what_needs_no_training_is_known_without_it():
 
 def test_a_data_set_or_a_model_that_is_not_there_leaves_claims_open():
     two = planted(lambda cell: None if cell.row == "heads" else as_printed(cell))
-    assert claims.ranked("MIG", two).holds is None
-    assert claims.linked("OD-Score", "", two).holds is None
+    assert claims.in_printed_order("MIG", two).holds is None
+    assert claims.falls_over_runs("OD-Score", "", two).holds is None
     lone = planted(lambda cell: None if cell.column == "VAE" else as_printed(cell))
-    assert claims.ranked("MIG", lone) == claims.falls(lone) == claims.carried(lone)
-    assert claims.ranked("MIG", lone).holds is None
+    assert (
+        claims.in_printed_order("MIG", lone)
+        == claims.falls_over_models(lone)
+        == claims.active_latents_dominate(lone)
+    )
+    assert claims.in_printed_order("MIG", lone).holds is None
     # One that speaks against it is enough.
     wrong = planted(
         lambda cell: (
@@ -98,9 +107,9 @@ def test_a_data_set_or_a_model_that_is_not_there_leaves_claims_open():
             else None
         )
     )
-    assert claims.ranked("MIG", wrong).holds is False
-    assert "not as printed" in claims.ranked("MIG", wrong).evidence
-    assert claims.falls(wrong).holds is False
+    assert claims.in_printed_order("MIG", wrong).holds is False
+    assert "not as printed" in claims.in_printed_order("MIG", wrong).evidence
+    assert claims.falls_over_models(wrong).holds is False
 
 
 def test_a_score_that_ranks_otherwise_breaks_what_is_said_of_it():
@@ -111,28 +120,31 @@ def test_a_score_that_ranks_otherwise_breaks_what_is_said_of_it():
 
         return planted(values)
 
-    assert claims.ranked("OD-Score", other("OD-Score")).holds is False
-    assert claims.falls(other("OD-Score")).holds is False
-    assert claims.same_order(other("OD-Score, released")).holds is False
-    assert "released beta-VAE" not in claims.same_order(planted(as_printed)).evidence.split(";")[0]
+    assert claims.in_printed_order("OD-Score", other("OD-Score")).holds is False
+    assert claims.falls_over_models(other("OD-Score")).holds is False
+    assert claims.variants_agree(other("OD-Score, released")).holds is False
+    assert (
+        "released beta-VAE"
+        not in claims.variants_agree(planted(as_printed)).evidence.split(";")[0]
+    )
 
 
 def test_a_fit_that_gives_all_models_the_same_score_tells_nothing_apart():
     alike = planted(lambda cell: as_printed(cell) | {"OD-Score, released fit": np.full(5, 0.995)})
-    found = claims.released_tells(alike)
+    found = claims.released_fit_separates(alike)
     assert found.holds is False
     assert "0.0000 apart (printed: 0.0168)" in found.evidence  # MPI3D: 0.9254 - 0.9086
 
 
 def test_a_term_that_makes_the_order_by_itself_is_found_out():
     printed = {"term, VAE": [0.97], "term, beta-VAE": [0.94], "term, beta-TCVAE": [0.91]}
-    found = claims.without_term(planted(lambda cell: printed))
+    found = claims.term_makes_no_order(planted(lambda cell: printed))
     assert found.holds is False
     assert (
         "sprites, 3 runs: as VAE 0.970, as beta-VAE 0.940, as beta-TCVAE 0.910" in found.evidence
     )
     other = printed | {"term, VAE": [0.92]}
-    assert claims.without_term(planted(lambda cell: other)).holds is True
+    assert claims.term_makes_no_order(planted(lambda cell: other)).holds is True
 
 
 def test_the_released_term_ranks_one_decoder_as_three():
@@ -152,12 +164,12 @@ def test_passive_latents_may_not_make_most_of_the_score():
             | {"passive share": np.full(5, 0.7 if cell.column == "beta-TCVAE" else 0.1)}
         )
     )
-    assert claims.carried(found).holds is False
-    assert "beta-TCVAE 70%" in claims.carried(found).evidence
+    assert claims.active_latents_dominate(found).holds is False
+    assert "beta-TCVAE 70%" in claims.active_latents_dominate(found).evidence
 
 
 def test_three_printed_points_are_told_for_what_they_are():
-    found = claims.printed_falls(Results(STUDY, "quick"))
+    found = claims.falls_in_print(Results(STUDY, "quick"))
     assert found.holds is True
     assert "8 of 8 panels" in found.evidence
     assert "1 of 8 reach p < 0.05" in found.evidence
@@ -178,12 +190,12 @@ def scattered(slope, shift, seeds=40):
 
 def test_what_models_share_is_not_taken_for_what_restarts_share():
     between = scattered(0.0, -3.0)
-    assert claims.linked("OD-Score", "", between).holds is True
-    assert claims.linked("OD-Score", "model", between).holds is False
+    assert claims.falls_over_runs("OD-Score", "", between).holds is True
+    assert claims.falls_over_runs("OD-Score", "model", between).holds is False
     both = scattered(-1.0, -3.0)
-    assert claims.linked("OD-Score", "model", both).holds is True
+    assert claims.falls_over_runs("OD-Score", "model", both).holds is True
     rising = scattered(1.0, 0.0)
-    assert claims.linked("OD-Score", "model", rising).holds is False
+    assert claims.falls_over_runs("OD-Score", "model", rising).holds is False
 
 
 def test_a_score_that_only_counts_latents_says_nothing_beyond_their_number():
@@ -195,19 +207,19 @@ def test_a_score_that_only_counts_latents_says_nothing_beyond_their_number():
         return {"MIG": gap, "MIG-sup": gap, "OD-Score": score, "active": active}
 
     counted = planted(values)
-    assert claims.linked("OD-Score", "", counted).holds is True
-    assert claims.linked("OD-Score", "active", counted).holds is False
+    assert claims.falls_over_runs("OD-Score", "", counted).holds is True
+    assert claims.falls_over_runs("OD-Score", "active", counted).holds is False
 
 
 def test_links_are_correlations_with_the_freedom_that_is_left():
     one = planted(lambda cell: scattered_cell(cell) if cell.row == "sprites" else None)
-    models = claims.of_models(one, "MIG")["sprites"].values()
+    models = claims.complete_rows(one, "MIG")["sprites"].values()
     gap, score = (np.concatenate([o.values[m] for o in models]) for m in ("MIG", "OD-Score"))
-    plain, expected = claims.link(one, "MIG", "OD-Score"), pearsonr(gap, score)
+    plain, expected = claims.correlate(one, "MIG", "OD-Score"), pearsonr(gap, score)
     assert plain.r == pytest.approx(expected.statistic)
     assert plain.p == pytest.approx(expected.pvalue)
     assert plain.rows == {"sprites": pytest.approx(expected.statistic)}
-    within = claims.link(one, "MIG", "OD-Score", "model")
+    within = claims.correlate(one, "MIG", "OD-Score", "model")
     gap, score = (
         np.concatenate([o.values[m] - o.mean(m) for o in models]) for m in ("MIG", "OD-Score")
     )
@@ -224,11 +236,11 @@ def test_few_seeds_do_not_refute_and_constants_do_not_count():
     few = planted(
         lambda cell: as_printed(cell, 2) | {"OD-Score": [0.5, 0.5 + 1e-3 * len(cell.row)]}
     )
-    assert claims.linked("OD-Score", "", few).holds is None
+    assert claims.falls_over_runs("OD-Score", "", few).holds is None
     still = planted(lambda cell: as_printed(cell) | {"OD-Score": np.ones(5)})
-    assert claims.linked("OD-Score", "", still).holds is None
+    assert claims.falls_over_runs("OD-Score", "", still).holds is None
     single = planted(lambda cell: as_printed(cell, 1))
-    assert claims.linked("OD-Score", "", single).holds is None
+    assert claims.falls_over_runs("OD-Score", "", single).holds is None
 
 
 BASE = replace(

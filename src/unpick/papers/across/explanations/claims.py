@@ -1,4 +1,4 @@
-"""Where the explanations agree and part, as predicates on results."""
+"""Claims about where the explanations agree and differ, as checks of results."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -12,9 +12,10 @@ from unpick.study.study import Outcome, Results, Verdict
 from unpick.study.sweep import beta_of
 
 Kind = Literal["steps", "beta"]
+WHEN: Mapping[Kind, str] = {"steps": "along training", "beta": "over beta"}
 
 DATA = ("synth-nonlin", "sprites")
-# A quantity of each paper, and what it is for a randomly turned latent space.
+# The quantity of each paper, and its value after a random rotation of the latent space.
 FOUR = {
     "DtO": "chance",
     "IMA": "IMA, turned",
@@ -22,14 +23,14 @@ FOUR = {
     "off-diagonal": "off-diagonal, turned",
 }
 RANKED = (*FOUR, "price", "scatter", "MIG", "error")
-STRONG = 0.8  # rank correlation of quantities that say the same
-CLEAR = 0.5  # of one that says much of another
-FITS = 0.25  # scatter of variances that fit the decoder: off by a quarter
-ALIGNED = 0.5  # of what a random rotation gives
-NEAR = 0.1  # relative difference of numbers that are taken for equal
+STRONG = 0.8  # rank correlation from which quantities agree
+CLEAR = 0.5  # rank correlation from which one quantity predicts another
+FITS = 0.25  # scatter below which variances fit the decoder: off by a quarter
+ALIGNED = 0.5  # share of the value of a random rotation
+NEAR = 0.1  # relative difference below which numbers count as equal
 
 
-def found(results: Results, data: str, kind: Kind) -> dict[float, Outcome]:
+def select(results: Results, data: str, kind: Kind) -> dict[float, Outcome]:
     """The outcomes on a data set by step or by beta, ascending."""
     row = results.rows().get(f"{data}, {kind}", {}).values()
     keyed = {
@@ -39,24 +40,24 @@ def found(results: Results, data: str, kind: Kind) -> dict[float, Outcome]:
 
 
 def series(results: Results, kind: Kind) -> dict[str, dict[float, Outcome]]:
-    """The same of each data set that has some."""
-    every = {data: found(results, data, kind) for data in DATA}
+    """The same for each data set that has runs."""
+    every = {data: select(results, data, kind) for data in DATA}
     return {data: outcomes for data, outcomes in every.items() if outcomes}
 
 
 def values(outcome: Outcome, name: str) -> Float[np.ndarray, "s"]:
-    """Of every seed; nan where there is none."""
+    """A value a seed; nan where there is none."""
     return np.asarray(outcome.values.get(name, np.full(len(outcome.runs), np.nan)))
 
 
 def relative(outcome: Outcome, name: str) -> Float[np.ndarray, "s"]:
-    """Of every seed, divided by what a random rotation would give, if that is known."""
+    """A value a seed, divided by that of a random rotation where it is known."""
     turned = FOUR.get(name, f"{name}, turned")
     return values(outcome, name) / (values(outcome, turned) if turned in outcome.values else 1.0)
 
 
 def mean(numbers: Float[np.ndarray, "s"]) -> float:
-    """Over seeds that have a value; nan if none has."""
+    """Mean over the seeds that have a value; nan if none has."""
     known = numbers[np.isfinite(numbers)]
     return float(known.mean()) if len(known) else float("nan")
 
@@ -77,29 +78,29 @@ def ranks(outcomes: Mapping[float, Outcome]) -> Float[np.ndarray, "q q"]:
     return np.asarray(spearmanr(known).statistic)
 
 
-def spread(numbers: Float[np.ndarray, "s"]) -> str:
-    """From the smallest to the largest."""
+def list_range(numbers: Float[np.ndarray, "s"]) -> str:
+    """The smallest and the largest value, in words."""
     known = numbers[np.isfinite(numbers)]
     return f"{known.min():.2f} to {known.max():.2f}"
 
 
 def below_chance(results: Results) -> Verdict:
     """At the last step each of the four is below its value after a random rotation."""
-    holds, said = dict[str, bool](), []
+    holds, evidence = dict[str, bool](), []
     for data, outcomes in series(results, "steps").items():
         last = outcomes[max(outcomes)]
         shares = {name: relative(last, name) for name in FOUR}
         if max(outcomes) == 0 or not all(np.isfinite(s).any() for s in shares.values()):
             continue
         holds[data] = all(bool((share < 1).all()) for share in shares.values())  # nan is not
-        told = ", ".join(f"{name} {spread(share)}" for name, share in shares.items())
-        said.append(f"{data}: {told} of a random rotation's")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+        listed = ", ".join(f"{name} {list_range(share)}" for name, share in shares.items())
+        evidence.append(f"{data}: {listed} of a random rotation's")
+    return Verdict(results.all_hold(holds), "; ".join(evidence))
 
 
-def orthogonal(results: Results) -> Verdict:
+def becomes_orthogonal(results: Results) -> Verdict:
     """IMA contrast and off-diagonal part are smaller at the end than before training."""
-    holds, said = dict[str, bool](), []
+    holds, evidence = dict[str, bool](), []
     for data, outcomes in series(results, "steps").items():
         if min(outcomes) > 0 or max(outcomes) == 0:
             continue
@@ -108,16 +109,16 @@ def orthogonal(results: Results) -> Verdict:
         if np.isnan(list(pairs.values())).any():
             continue
         holds[data] = all(after < before for before, after in pairs.values())
-        told = ", ".join(
+        listed = ", ".join(
             f"{n} {before:.3f} to {after:.3f}" for n, (before, after) in pairs.items()
         )
-        said.append(f"{data}: {told}")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+        evidence.append(f"{data}: {listed}")
+    return Verdict(results.all_hold(holds), "; ".join(evidence))
 
 
-def agree(kind: Kind, results: Results) -> Verdict:
-    """Every two of the four rank the models alike."""
-    holds, said = dict[str, bool](), []
+def ranks_agree(kind: Kind, results: Results) -> Verdict:
+    """Any two of the four rank the models alike."""
+    holds, evidence = dict[str, bool](), []
     for data, outcomes in series(results, kind).items():
         table = ranks(outcomes)
         if np.isnan(table).any():
@@ -125,14 +126,14 @@ def agree(kind: Kind, results: Results) -> Verdict:
         pairs = {(a, b): table[RANKED.index(a), RANKED.index(b)] for a, b in combinations(FOUR, 2)}
         least, most = min(pairs, key=lambda p: pairs[p]), max(pairs, key=lambda p: pairs[p])
         holds[data] = bool(pairs[least] >= STRONG)
-        told = [f"{pairs[pair]:.2f} ({' and '.join(pair)})" for pair in (least, most)]
-        said.append(f"{data}: {' to '.join(told)}")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+        listed = [f"{pairs[pair]:.2f} ({' and '.join(pair)})" for pair in (least, most)]
+        evidence.append(f"{data}: {' to '.join(listed)}")
+    return Verdict(results.all_hold(holds), "; ".join(evidence))
 
 
-def without_pressure(results: Results) -> Verdict:
+def needs_pressure(results: Results) -> Verdict:
     """Of all betas the smallest has the smallest error and the largest DtO."""
-    holds, said = dict[str, bool](), []
+    holds, evidence = dict[str, bool](), []
     for data, outcomes in series(results, "beta").items():
         errors = {beta: mean(values(o, "error")) for beta, o in outcomes.items()}
         shares = {b: mean(relative(o, "DtO")) for b, o in outcomes.items()}
@@ -143,17 +144,17 @@ def without_pressure(results: Results) -> Verdict:
         best, worst = min(errors, key=lambda b: errors[b]), max(shares, key=lambda b: shares[b])
         holds[data] = best == worst == least
         lowest = min(shares, key=lambda b: shares[b])
-        said.append(
+        evidence.append(
             f"{data}: at beta {least:.2g} error {errors[least]:.4f} (least at {best:.2g}), DtO "
             f"{shares[least]:.2f} of chance (most at {worst:.2g}; least {shares[lowest]:.2f} at "
             f"{lowest:.2g})"
         )
-    return Verdict(results.all_hold(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(evidence))
 
 
 def fit_means_aligned(results: Results) -> Verdict:
     """No model whose variances fit the decoder has axes that are not aligned."""
-    holds, said = dict[str, bool](), []
+    holds, evidence = dict[str, bool](), []
     for data in DATA:
         mine = [o for o in results.outcomes if o.cell.row.startswith(data)]
         # The last snapshot of a training is one of the models over beta, too.
@@ -166,43 +167,45 @@ def fit_means_aligned(results: Results) -> Verdict:
         off = [share for share, *_ in shares if share > ALIGNED]
         share, outcome, k = max(shares, key=lambda each: each[0])
         holds[data] = not off
-        said.append(
+        evidence.append(
             f"{data}: DtO above {ALIGNED:g} of chance in {len(off)} of {len(shares)} that fit; "
             f"most {share:.2f} where scatter is {values(outcome, 'scatter')[k]:.2f} "
             f"({outcome.cell.column})"
         )
-    return Verdict(results.all_hold(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(evidence))
 
 
 def price_is_contrast(results: Results) -> Verdict:
     """At the smallest beta the price is the IMA contrast in the likelihood's metric."""
-    holds, said = dict[str, bool](), []
+    holds, evidence = dict[str, bool](), []
     for data, outcomes in series(results, "beta").items():
         first = outcomes[min(outcomes)]
         paid, contrast = values(first, "price"), values(first, "IMA, likelihood")
         if not np.isfinite(paid).any():
             continue
         holds[data] = bool(np.nanmax(np.abs(paid / contrast - 1)) < NEAR)
-        told = f"price {mean(paid):.3g}, contrast {mean(contrast):.3g} nats"
-        said.append(f"{data}, beta {min(outcomes):.2g}: {told}")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+        listed = f"price {mean(paid):.3g}, contrast {mean(contrast):.3g} nats"
+        evidence.append(f"{data}, beta {min(outcomes):.2g}: {listed}")
+    return Verdict(results.all_hold(holds), "; ".join(evidence))
 
 
 def likelihood_metric(results: Results) -> Verdict:
     """At every beta the contrast is smaller in the likelihood's metric than in that of pixels."""
     pairs = {
         f"{beta:.2g}": [mean(values(o, name)) for name in ("IMA", "IMA, likelihood")]
-        for beta, o in found(results, "sprites", "beta").items()
+        for beta, o in select(results, "sprites", "beta").items()
         if np.isfinite(values(o, "IMA")).any()
     }
     holds = {beta: ours < pixels for beta, (pixels, ours) in pairs.items()}
-    said = [f"beta {b}: {pixels:.3f} and {ours:.3f}" for b, (pixels, ours) in pairs.items()]
-    return Verdict(results.all_hold(holds), f"of pixels and of the likelihood: {', '.join(said)}")
+    evidence = [f"beta {b}: {pixels:.3f} and {ours:.3f}" for b, (pixels, ours) in pairs.items()]
+    return Verdict(
+        results.all_hold(holds), f"of pixels and of the likelihood: {', '.join(evidence)}"
+    )
 
 
 def disentangles(results: Results) -> Verdict:
-    """Over beta each of the four goes down as MIG goes up."""
-    holds, said = dict[str, bool](), []
+    """Over beta each of the four falls as MIG rises."""
+    holds, evidence = dict[str, bool](), []
     for data, outcomes in series(results, "beta").items():
         table = ranks(outcomes)
         if np.isnan(table).any():
@@ -213,10 +216,10 @@ def disentangles(results: Results) -> Verdict:
         # The MIG of a model without latents in use is noise.
         means = {beta: mean(values(outcomes[beta], "MIG")) for beta in shares}
         holds[data] = bool(max(with_mig.values()) <= -CLEAR)
-        told = ", ".join(f"{name} {rank:+.2f}" for name, rank in with_mig.items())
+        listed = ", ".join(f"{name} {rank:+.2f}" for name, rank in with_mig.items())
         best, aligned = max(means, key=lambda b: means[b]), min(shares, key=lambda b: shares[b])
-        said.append(
-            f"{data}: {told}; MIG is best at beta {best:.2g} ({means[best]:.2f}), the axes at "
+        evidence.append(
+            f"{data}: {listed}; MIG is best at beta {best:.2g} ({means[best]:.2f}), the axes at "
             f"{aligned:.2g} (MIG {means[aligned]:.2f})"
         )
-    return Verdict(results.all_hold(holds), "; ".join(said))
+    return Verdict(results.all_hold(holds), "; ".join(evidence))

@@ -1,4 +1,4 @@
-"""Several quantities of the same models: along training or beta, and ranked against each other."""
+"""Figures of several quantities of the same models: along training, over beta, and ranked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,21 +16,47 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from unpick.papers.across.explanations.claims import (
+    DATA,
+    FOUR,
+    RANKED,
+    WHEN,
+    Kind,
+    mean,
+    ranks,
+    select,
+    series,
+    values,
+)
 from unpick.plots.style import BLUE, GREEN, GREY, ORANGE, PINK, YELLOW
+from unpick.study.study import Outcome, Results
 
-TINTS = (BLUE, ORANGE)  # of models
+TINTS = (BLUE, ORANGE)  # of data sets
 CURVES = (BLUE, ORANGE, GREEN, PINK, YELLOW)  # of quantities
-ORIGIN = 1 / 3  # where nothing has happened yet, as a share of the first step shown
+ORIGIN = 1 / 3  # where step 0 is drawn, as a share of the first step after it
+
+# The title of each quantity, and whether its axis is logarithmic.
+PANELS: Mapping[str, tuple[str, bool]] = {
+    "DtO": ("DtO (Rolinek, Zietlow)", False),
+    "IMA": ("IMA contrast, nats (Reizinger)", True),
+    "OD-Score": ("OD-Score, matched (Bhowal)", True),
+    "off-diagonal": ("Hessian: off / on diagonal (Allen)", False),
+    "price": ("price of a diagonal \N{GREEK CAPITAL LETTER SIGMA}, nats", True),
+    "scatter": ("scatter of variances, log (Allen)", True),
+    "MIG": ("MIG", False),
+    "error": ("reconstruction error", True),
+    "compared": ("latents compared", False),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One quantity of one model at t places, s seeds each.
+    """One quantity on one data set at t steps or betas, s seeds each.
 
     Attributes:
         at: Steps or betas, ascending; 0 may come first.
-        values: nan where there is none.
-        turned: What it would be if the latent space were turned at random; None if not asked.
+        values: The quantity; nan where a run has none.
+        turned: Its value after a random rotation of the latent space; None if not computed.
     """
 
     at: Float[np.ndarray, "t"]
@@ -40,16 +66,23 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A quantity: its name, its lines by model, and whether its axis is logarithmic."""
+    """A quantity: its title, its lines by data set, and its axis.
+
+    Attributes:
+        title: Above the panel.
+        lines: By data set.
+        log: Whether the vertical axis is logarithmic.
+        counts: Whether the quantity is a whole number.
+    """
 
     title: str
     lines: Mapping[str, Line]
     log: bool = False
-    whole: bool = False  # counts something
+    counts: bool = False
 
 
 def quantities(panels: Sequence[Panel], label: str) -> Figure:
-    """A panel a quantity, three in a row: a line a seed, dashed the randomly turned latent space.
+    """A panel a quantity, three in a row: a line a seed, dashed for a random rotation.
 
     Args:
         panels: In reading order.
@@ -60,18 +93,18 @@ def quantities(panels: Sequence[Panel], label: str) -> Figure:
     rows = -(-len(panels) // 3)
     figure = Figure(figsize=(9.6, 0.7 + 2.2 * rows), layout="constrained")
     grid = figure.subplots(rows, 3, squeeze=False, sharex=True)
-    models = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     start = _origin([line for panel in panels for line in panel.lines.values()])
     for axes, panel in zip(grid.flat, panels, strict=False):
         for name, line in panel.lines.items():
-            _draw(axes, line, TINTS[models.index(name) % len(TINTS)], start)
+            _draw(axes, line, TINTS[names.index(name) % len(TINTS)], start)
         axes.set_title(panel.title, loc="left", fontsize=9, weight="bold")
         axes.set_xscale("log")
         if panel.log:
             _logarithmic(axes)
         else:
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        if panel.whole:
+        if panel.counts:
             axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     for axes in list(grid.flat)[len(panels) :]:
         axes.axis("off")
@@ -86,7 +119,7 @@ def quantities(panels: Sequence[Panel], label: str) -> Figure:
         axes.set_xlabel(label)
     marks = [
         Line2D([], [], color=TINTS[k % len(TINTS)], marker="o", markersize=3, label=name)
-        for k, name in enumerate(models)
+        for k, name in enumerate(names)
     ]
     dashed = "latent space turned at random"
     marks.append(Line2D([], [], color=GREY, linestyle="dashed", label=dashed))
@@ -103,7 +136,7 @@ def _logarithmic(axes: Axes) -> None:
 
 
 def _origin(lines: Sequence[Line]) -> float | None:
-    """Where to put what has 0 on a logarithmic axis; None if nothing has."""
+    """Where step 0 is drawn on a logarithmic axis; None if no line has it."""
     if not any((line.at == 0).any() for line in lines):
         return None
     return float(min(line.at[line.at > 0].min() for line in lines) * ORIGIN)
@@ -124,7 +157,7 @@ def _draw(axes: Axes, line: Line, colour: str, start: float | None) -> None:
 def rank_table(
     names: Sequence[str], tables: Mapping[str, Float[np.ndarray, "q q"]], columns: int = 2
 ) -> Figure:
-    """Rank correlations of quantities, a matrix a set of models; the lower half, numbers in."""
+    """Rank correlations of quantities, the lower half of a matrix for each set of models."""
     if not tables:
         raise ValueError("tables must hold at least one, got none")
     rows, side = -(-len(tables) // columns), 0.55 * len(names)
@@ -161,15 +194,15 @@ def two_columns(
     """Quantities of a decoder with two columns, against the ratio of their lengths.
 
     Args:
-        ratios: Of the shorter to the longer one.
+        ratios: Length of the shorter column over that of the longer one.
         curves: For each angle the quantities, by name.
         label: Of the vertical axis.
     """
     figure = Figure(figsize=(0.6 + 3.6 * len(curves), 3.3), layout="constrained")
     grid = figure.subplots(1, len(curves), squeeze=False, sharey=True)
     for axes, (title, lines) in zip(grid[0], curves.items(), strict=True):
-        for (name, values), colour in zip(lines.items(), CURVES, strict=False):
-            axes.plot(ratios, values, color=colour, linewidth=1.6, label=name)
+        for (name, curve), colour in zip(lines.items(), CURVES, strict=False):
+            axes.plot(ratios, curve, color=colour, linewidth=1.6, label=name)
         axes.set_title(title, loc="left", fontsize=9, weight="bold")
         axes.set_xscale("log")
         axes.set_xlabel("length of the shorter column / of the longer one")
@@ -179,3 +212,51 @@ def two_columns(
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
+
+
+def draw_quantities(kind: Kind, label: str, results: Results) -> Figure | None:
+    """Every quantity over training or over beta."""
+    rows = series(results, kind)
+    if not rows:
+        return None
+    panels = [
+        Panel(
+            title,
+            {data: _line(outcomes, name) for data, outcomes in rows.items()},
+            log,
+            counts=name == "compared",
+        )
+        for name, (title, log) in PANELS.items()
+    ]
+    return quantities(panels, label)
+
+
+def _line(outcomes: Mapping[float, Outcome], name: str) -> Line:
+    seeds = max(len(outcome.runs) for outcome in outcomes.values())
+    table = np.full((len(outcomes), seeds), np.nan)
+    for row, outcome in zip(table, outcomes.values(), strict=True):
+        row[: len(outcome.runs)] = values(outcome, name)
+    against = FOUR.get(name, f"{name}, turned")
+    turned = np.array([mean(values(outcome, against)) for outcome in outcomes.values()])
+    return Line(np.array(list(outcomes)), table, turned if np.isfinite(turned).any() else None)
+
+
+def draw_ranks(results: Results) -> Figure | None:
+    """Rank correlations of the quantities, a matrix for each data set and kind."""
+    tables = {
+        f"{data}, {when}": table
+        for data in DATA
+        for kind, when in WHEN.items()
+        if np.isfinite(table := ranks(select(results, data, kind))).any()
+    }
+    return rank_table(RANKED, tables) if tables else None
+
+
+def draw_two_columns(results: Results) -> Figure:
+    """The same quantities of a decoder with two columns."""
+    computed = results.computed["two-columns"]
+    curves = {
+        title: {name: np.array(each) for name, each in lines.items()}
+        for title, lines in computed["curves"].items()
+    }
+    return two_columns(np.array(computed["ratios"]), curves, "value")

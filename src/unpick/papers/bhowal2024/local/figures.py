@@ -1,29 +1,44 @@
-"""Local decoders: what they make of a change, and their errors by the width of posteriors."""
+"""Figures of local decoders: one change in pictures, and errors by the width of posteriors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from torch import Tensor
 
+from unpick.data import Dataset
+from unpick.geometry import fit_local_decoder
+from unpick.plots.comparison import Entry
 from unpick.plots.images import tile
+from unpick.plots.restart_scores import grouped_scores
 from unpick.plots.style import BLACK, COLOURS, GREY
+from unpick.probe import probe_run
+from unpick.runs import Run
+from unpick.study.study import Results
 
 MARKERS = "osD^v"
+SHOWN = {
+    "Jacobian": "Jacobian",
+    "linear": "line",
+    "nonlinear": "tanh",
+    "even": "no odd map can leave less",
+}
+PICTURED = 0  # the test observation that is pictured
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
-    """What one draw of the posterior's noise does to a decoded image.
+class PicturedChange:
+    """The effect of one draw of the posterior's noise on a decoded image.
 
     Attributes:
         before: Dec(mu).
         after: Dec(z).
-        maps: By name, what approximations say of Dec(z) - Dec(mu).
+        maps: Approximations of Dec(z) - Dec(mu), by name.
     """
 
     before: Float[Tensor, "c h w"]
@@ -31,10 +46,10 @@ class Change:
     maps: Mapping[str, Float[Tensor, "c h w"]]
 
 
-def changes(rows: Mapping[str, Change]) -> Figure:
-    """A row a model: the images, their difference, and what each map says of it.
+def picture_changes(rows: Mapping[str, PicturedChange]) -> Figure:
+    """A row a model: the images, their difference, and each map's approximation of it.
 
-    Below each map: what it leaves of the change, as a share of its square.
+    Below each map: its residual, as a share of the squared change.
 
     Args:
         rows: By the name of the model; all with the same maps.
@@ -66,13 +81,13 @@ def changes(rows: Mapping[str, Change]) -> Figure:
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
+class NoiseAndErrors:
     """Runs of one model on one data set, a value a run.
 
     Attributes:
         noise: Sum of the latents' posterior variances.
-        residual: Of a local decoder, like for like.
-        released: The released code's number.
+        residual: Relative residual of a local decoder.
+        released: The number that the released code prints.
     """
 
     noise: Float[np.ndarray, "s"]
@@ -80,15 +95,15 @@ class Sizes:
     released: Float[np.ndarray, "s"]
 
 
-def sizes(panels: Mapping[str, Mapping[str, Sizes]], latents: int) -> Figure:
-    """Left what a local decoder leaves, right what the released code prints, a dot a run.
+def errors_by_noise(panels: Mapping[str, Mapping[str, NoiseAndErrors]], latents: int) -> Figure:
+    """Left the residual of a local decoder, right the released code's number; a dot a run.
 
-    The curve is what is to be expected of a layer that was never fitted: P = (sum of the latents'
-    variances + 1 for the bias) / (3 latents), squared, with A left out.
+    The curve is the expected number of a layer that was never fitted: P^2 with P = (sum of the
+    latents' variances + 1 for the bias) / (3 latents); A is left out.
 
     Args:
         panels: By data set and model.
-        latents: How many there are.
+        latents: The number of latents.
     """
     if not any(panels.values()):
         raise ValueError("panels must hold at least one model, got none")
@@ -126,3 +141,64 @@ def _dots(
 
 def _mark(marker: str, colour: str, name: str) -> Line2D:
     return Line2D([], [], color=colour, marker=marker, linestyle="", markersize=5, label=name)
+
+
+def draw_errors(results: Results) -> Figure | None:
+    """The residuals of local decoders, a panel a data set."""
+    panels = {
+        row: {
+            column: [Entry(name, outcome.values[key]) for key, name in SHOWN.items()]
+            for column, outcome in columns.items()
+        }
+        for row, columns in results.rows().items()
+    }
+    return grouped_scores(panels, "relative residual") if panels else None
+
+
+def draw_sizes(results: Results) -> Figure | None:
+    """Errors against the width of the posterior, ours and the released code's."""
+    names = ("noise", "nonlinear", "released linear")
+    panels = {
+        row: {
+            column: NoiseAndErrors(*(outcome.values[name] for name in names))
+            for column, outcome in columns.items()
+        }
+        for row, columns in results.rows().items()
+    }
+    if not panels:
+        return None
+    return errors_by_noise(panels, results.outcomes[0].cell.config.model.latents)
+
+
+def draw_changes(row: str, results: Results) -> Figure | None:
+    """One observation and one draw of white noise, for each model of a data set."""
+    columns = results.rows().get(row)
+    if not columns:
+        return None
+    dataset = next(iter(columns.values())).cell.config.data.load()
+    return picture_changes(
+        {name: picture_change(o.runs[0], dataset) for name, o in columns.items()}
+    )
+
+
+@torch.no_grad()
+def picture_change(run: Run, dataset: Dataset) -> PicturedChange:
+    """The change that noise makes to one observation, and each local decoder's approximation."""
+    probe = probe_run(run, dataset, PICTURED + 1).at(torch.tensor([PICTURED]))
+    decode, mean, variance = probe.decoder, probe.mean, probe.variance
+    assert variance is not None
+    white = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0))
+    noise = white * variance.sqrt()
+    line, curved = (
+        fit_local_decoder(decode, mean, variance.sqrt(), nonlinearity=f).matrices[0] @ noise[0]
+        for f in ("linear", "tanh")
+    )
+    before, after = decode(mean)[0], decode(mean + noise)[0]
+    maps = {
+        "Jacobian": probe.jacobians[0] @ noise[0],
+        "line": line,
+        "tanh": curved.tanh(),
+    }
+    return PicturedChange(
+        before, after, {name: each.view_as(before) for name, each in maps.items()}
+    )

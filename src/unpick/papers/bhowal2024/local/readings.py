@@ -1,4 +1,4 @@
-"""What is read off a run for tables 1 and 2 of Bhowal et al. (2024): errors of local decoders."""
+"""Measures for tables 1 and 2 of Bhowal et al. (2024): errors of local decoders."""
 
 from collections.abc import Callable
 
@@ -13,8 +13,8 @@ from unpick.geometry.local_decoder import LocalErrors
 from unpick.geometry.released_decoder import fit_released_decoder, released_errors
 from unpick.probe import Probe
 
-OBSERVATIONS = 100  # the first of the test part, so the same for every model of a data set
-# What is compared observation by observation: the first is said to have the larger error.
+OBSERVATIONS = 100  # first of the test part: the same for every model of a data set
+# Compared observation by observation: the first is claimed to have the larger error.
 PAIRS = (
     ("linear", "nonlinear"),
     ("Jacobian", "linear"),
@@ -24,7 +24,7 @@ PAIRS = (
 
 
 def local_decoders(probe: Probe) -> dict[str, float]:
-    """What `local_errors` gives at the first test observations."""
+    """`local_errors` at the first test observations."""
     near = probe.first(OBSERVATIONS)
     assert near.variance is not None  # no objective of the study has points for posteriors
     return local_errors(near.decoder, near.mean, near.variance.sqrt())
@@ -33,22 +33,22 @@ def local_decoders(probe: Probe) -> dict[str, float]:
 def local_errors(
     decode: Callable[[Tensor], Tensor], mean: Float[Tensor, "n d"], deviation: Float[Tensor, "n d"]
 ) -> dict[str, float]:
-    """The Jacobian, a line and a tanh, all on the same noise, and the released code's numbers.
+    """Errors of the Jacobian, a line and a tanh on the same noise, and the released numbers.
 
-    `Jacobian`, `linear`, `nonlinear`: mean relative residual on fresh noise (eq. 11, 12); `even`,
-    the part of it that no odd map without an offset can avoid. The same with `, loss`: error of
-    the stochastic loss (A.8.2). For each of PAIRS the mean difference over observations
-    (`gain, A to B`) and a p-value (`p, A to B`) of `paired`.
+    `Jacobian`, `linear`, `nonlinear`: mean relative residual on fresh noise (eq. 11, 12). `even`:
+    the part of it that no odd map without an offset can remove. With `, loss`: error of the
+    stochastic loss (A.8.2). For each of PAIRS: the mean difference over observations
+    (`gain, A to B`) and its p-value (`p, A to B`, see `paired_p_value`).
 
-    With `released` before: what the released code prints, with its defaults; and with
-    `, unfitted`: the same before the single step of its fit; with `, fitted`: for our fits.
+    `released ...`: the number that the released code prints with its defaults; with `, unfitted`
+    before the single step of its fit; with `, fitted` for our fits.
 
     `noise`: the sum of the latents' variances, mean over observations.
 
     Args:
         decode: The mean decoder, after its output nonlinearity: errors are squared ones.
-        mean: Of the posterior of each observation.
-        deviation: Of the same.
+        mean: Posterior mean of each observation.
+        deviation: Posterior standard deviation of each observation.
     """
     line = fit_local_decoder(decode, mean, deviation, nonlinearity="linear")
     curved = fit_local_decoder(decode, mean, deviation, nonlinearity="tanh")
@@ -65,7 +65,7 @@ def local_errors(
     for first, second in PAIRS:
         difference = (each[first] - each[second]).numpy()
         values[f"gain, {first} to {second}"] = float(difference.mean())
-        values[f"p, {first} to {second}"] = paired(difference)
+        values[f"p, {first} to {second}"] = paired_p_value(difference)
     for name, fit in (("linear", line), ("nonlinear", curved)):
         values[f"released {name}, fitted"] = released_errors(decode, mean, deviation, fit).fit
         for steps, when in ((0, ", unfitted"), (1, "")):
@@ -80,17 +80,17 @@ def local_errors(
 
 
 def loss_errors(errors: LocalErrors) -> Float[Tensor, "n"]:
-    """Of each observation's own stochastic loss, relative and squared; 0 where nothing moves."""
+    """Squared relative error of each observation's stochastic loss; 0 where nothing changes."""
     ratio = torch.where(errors.actual > 0, errors.approximated / errors.actual, 1.0)
     return (ratio - 1).square()
 
 
-def paired(difference: Float[np.ndarray, "n"]) -> float:
-    """P-value that differences are positive no more than chance has it; 1 if there are none.
+def paired_p_value(difference: Float[np.ndarray, "n"]) -> float:
+    """One-sided p-value of Wilcoxon's signed ranks that differences are positive; 1 if all are 0.
 
-    Wilcoxon's signed ranks, one-sided: where posteriors are wide, single observations have large
-    differences, which a t-test would follow. It speaks of other observations of the same model,
-    not of other models. A p-value near 1 says that the opposite is so.
+    Where posteriors are wide, single observations have large differences, which would dominate a
+    t-test. The p-value generalises to other observations of the same model, not to other models.
+    A p-value near 1 says that differences are negative.
     """
     if not difference.any():
         return 1.0

@@ -6,7 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from unpick.papers.bhowal2024.pca.claims import PRINTED, scale_to
+from unpick.papers.bhowal2024.pca.readings import PICTURED, SETS, survey_of
 from unpick.plots.style import COLOURS, GREY
+from unpick.study.study import Results
 
 Array = np.ndarray
 MARKERS = "osD^v"
@@ -15,11 +18,11 @@ MARKERS = "osD^v"
 def reconstructions(
     rows: Mapping[str, Float[Array, "columns h w"]], columns: Sequence[str]
 ) -> Figure:
-    """One image, rebuilt from sets of axes.
+    """One image, reconstructed from sets of axes.
 
     Args:
-        rows: An image a column, by how the axes are taken.
-        columns: Which axes.
+        rows: An image a column, by the order of axes.
+        columns: The sets of axes.
     """
     figure = Figure(figsize=(0.9 + 1.15 * len(columns), 0.3 + 1.2 * len(rows)))
     figure.set_layout_engine("constrained", w_pad=0.03, h_pad=0.03)
@@ -44,7 +47,7 @@ def printed_and_read(
     """Printed errors as bars, and errors of each reading as marks, scaled to fit best.
 
     Args:
-        columns: Which axes.
+        columns: The sets of axes.
         printed: Errors in the unit of the paper.
         readings: Errors in the same unit.
     """
@@ -61,3 +64,18 @@ def printed_and_read(
     axes.set(xlabel="axes used", ylabel="error, in the unit of the table")
     figure.legend(loc="outside lower center", ncols=3)
     return figure
+
+
+def draw_heart(results: Results) -> Figure:
+    """A heart, reconstructed from sets of axes."""
+    return reconstructions(survey_of(results).pictures, ["original", *PICTURED])
+
+
+def draw_table(results: Results) -> Figure:
+    """Printed errors and readings of them."""
+    readings = {
+        f"{order} (misfit {misfit:.0%})": errors
+        for order, each in survey_of(results).errors.items()
+        for errors, misfit in [scale_to(each, PRINTED)]
+    }
+    return printed_and_read(list(SETS), PRINTED, readings)

@@ -1,59 +1,37 @@
 """Images from chosen principal axes (Bhowal et al. 2024, appendix A.8.6, table 7, figure 5)."""
 
-from matplotlib.figure import Figure
-
 from unpick.papers.bhowal2024.pca import claims
-from unpick.papers.bhowal2024.pca.claims import PRINTED, on_survey
-from unpick.papers.bhowal2024.pca.figures import printed_and_read, reconstructions
-from unpick.papers.bhowal2024.pca.readings import PICTURED, SETS, compute_survey, survey_of
-from unpick.study.study import Claim, Drawing, Results, Study
-
-
-def draw_heart(results: Results) -> Figure:
-    """A heart, reconstructed from sets of axes."""
-    return reconstructions(survey_of(results).pictures, ["original", *PICTURED])
-
-
-def draw_table(results: Results) -> Figure:
-    """Printed errors and readings of them."""
-    readings = {
-        f"{order} (misfit {misfit:.0%})": errors
-        for order, each in survey_of(results).errors.items()
-        for errors, misfit in [claims.scale_to(each, PRINTED)]
-    }
-    return printed_and_read(list(SETS), PRINTED, readings)
-
+from unpick.papers.bhowal2024.pca.claims import on_survey
+from unpick.papers.bhowal2024.pca.figures import draw_heart, draw_table
+from unpick.papers.bhowal2024.pca.readings import compute_survey
+from unpick.study.study import Claim, Drawing, Study
 
 STUDY = Study(
     name="bhowal-pca",
     title="Images from chosen principal axes",
     source="Bhowal et al. (2024), appendix A.8.6, table 7 and figure 5",
-    about="""PCA of 5000 sprites of 64 x 64 pixels, drawn at random; 4096 axes, of which about a
-    third have no variance, since no sprite reaches the corners. Nothing is trained. Errors are
-    squared, summed over pixels, mean over images; the paper says neither its unit nor its
-    images, and no code for this experiment was released, so its numbers are compared up to one
-    factor.
+    about="""PCA of 5000 sprites of 64 x 64 pixels, drawn at random. Of the 4096 axes about a
+third have no variance, since no sprite reaches the corners. Nothing is trained. Errors are
+squared, summed over pixels, mean over images. The paper says neither its unit nor its images, and
+no code for this experiment was released, so its numbers are compared up to one factor.
 
-    The printed errors add up as those of projections must: the errors of no axes at all that
-    follow from 2000 to 3000 (24.20) and from 2500 to 3000 (23.51) agree to 3 %. But they do
-    not belong to principal axes in order of their variance. In falling order 1500 axes leave less
-    than a hundredth of the variance, and a picture that nobody could tell from the original;
-    in rising order, in which usual routines return eigenvectors, even 3000 axes leave it all but
-    blank.
-    Table 7 says that the first 1500 hold little, the next 1500 nearly all, and the last 1096
-    nothing again.
+The printed errors add up as those of projections must: the errors of no axes at all that follow
+from 2000 to 3000 (24.20) and from 2500 to 3000 (23.51) agree to 3 %. But they do not belong to
+principal axes in order of their variance. In falling order 1500 axes leave less than a hundredth
+of the variance, and a picture that nobody could tell from the original. In rising order, in which
+usual routines return eigenvectors, even 3000 axes leave it all but blank. By table 7 the first
+1500 hold little, the next 1500 nearly all, and the last 1096 nothing again.
 
-    Pixels in reading order have that pattern, as sprites live in the middle rows: 1500 pixels
-    are the upper 23 rows, 3000 the upper 47. They also give what figure 5 is said to show: a
-    blank picture, then position with parts of the shape, then nearly all of it, and a slice
-    without position. One gets them by encoding with all axes, and then cutting the matrix of axes
-    along its rows, which are pixels, instead of its columns. This is our reading; the authors do
-    not say it.
+Pixels in reading order have that pattern, since sprites lie in the middle rows: 1500 pixels are
+the upper 23 rows, 3000 the upper 47. They also give what figure 5 is said to show: a blank
+picture, then position with parts of the shape, then nearly all of it, and a slice without
+position. One gets them by encoding with all axes and then cutting the matrix of axes along its
+rows, which are pixels, instead of its columns. This is our reading; the authors do not say it.
 
-    Whether axes capture a factor is asked of their coordinates: can it be predicted from them?
-    (Orientation is not asked for: it is an angle, and for a square known up to a quarter turn.)
-    That is less than to be seen. Of the position the answer is yes for every set, as even axes
-    without visible effect change an image where the sprite is.""",
+We say that axes capture a factor if it can be predicted from the coordinates on them.
+(Orientation is left out: it is an angle, and for a square known up to a quarter turn.) That is
+less than being visible. The position can be predicted from every set, since even axes without a
+visible effect change an image where the sprite is.""",
     claims=(
         Claim(
             "The error falls as more axes are added.",
@@ -89,7 +67,7 @@ STUDY = Study(
             lambda results: claims.falling_order(),
         ),
         Claim(
-            "Read anew: pixels in reading order come nearer to table 7, by half or more, than "
+            "Our reading: pixels in reading order come closer to table 7, by half or more, than "
             "principal axes in either order.",
             on_survey(claims.pixel_order),
         ),
@@ -107,7 +85,7 @@ STUDY = Study(
         Drawing(
             "table",
             "Table 7, and three readings of it",
-            "Bars: errors as printed. Marks: errors of sprites, each way in the unit that fits "
+            "Bars: errors as printed. Marks: errors of sprites, each order in the unit that fits "
             "best. Principal axes in either order are far off; pixels in reading order follow "
             "the bars.",
             draw_table,

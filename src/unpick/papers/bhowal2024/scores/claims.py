@@ -1,4 +1,4 @@
-"""What Bhowal et al. (2024) say of MIG, MIG-sup and the OD-Score, as predicates on results."""
+"""Claims of Bhowal et al. (2024) about MIG, MIG-sup and the OD-Score, as checks of results."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ WAYS = {
     "OD-Score, released": "released",
     "OD-Score, Jacobian": "of the Jacobian",
 }
-LEVEL = 0.05  # of tests
-LEAST = 4  # runs that are correlated
-ROUNDING = 1e-9  # of numbers that should be equal
+LEVEL = 0.05  # significance level of tests
+MIN_RUNS = 4  # of a data set, to correlate over
+ROUNDING = 1e-9  # relative; smaller differences count as none
 
 
-def of_models(results: Results, *measures: str) -> dict[str, dict[str, Outcome]]:
-    """Data sets of which every model has these measures."""
+def complete_rows(results: Results, *measures: str) -> dict[str, dict[str, Outcome]]:
+    """The data sets on which every model has these measures."""
     return {
         row: models
         for row, models in results.rows().items()
@@ -38,8 +38,8 @@ def of_models(results: Results, *measures: str) -> dict[str, dict[str, Outcome]]
     }
 
 
-def everywhere(results: Results, holds: Mapping[str, bool]) -> bool | None:
-    """Whether all hold; not known if they do but a data set that needs no file is not there."""
+def all_hold(results: Results, holds: Mapping[str, bool]) -> bool | None:
+    """True if all hold; None if they do, but a data set that needs no download has no runs."""
     if not all(holds.values()):
         return False
     cells = results.study.cells(results.scale)
@@ -48,63 +48,67 @@ def everywhere(results: Results, holds: Mapping[str, bool]) -> bool | None:
 
 
 def order(values: Mapping[str, float]) -> list[str]:
-    """Names, the lowest first."""
+    """Names in order of rising value."""
     return sorted(values, key=lambda name: values[name])
 
 
 def means(models: Mapping[str, Outcome], measure: str) -> dict[str, float]:
-    """Over seeds."""
+    """Means over seeds, by model."""
     return {name: outcome.mean(measure) for name, outcome in models.items()}
 
 
-def told(models: Mapping[str, Outcome], measure: str) -> str:
-    """Means, with their deviations over seeds if there are several."""
-    said = []
+def list_means(models: Mapping[str, Outcome], measure: str) -> str:
+    """Means and standard deviations over seeds, in words."""
+    parts = []
     for name, outcome in models.items():
         spread = outcome.deviation(measure)
         some = f" ± {spread:.3f}" if np.isfinite(spread) else ""
-        said.append(f"{name} {outcome.mean(measure):.3f}{some}")
-    return ", ".join(said)
+        parts.append(f"{name} {outcome.mean(measure):.3f}{some}")
+    return ", ".join(parts)
 
 
-def ranked(measure: str, results: Results) -> Verdict:
-    """The means over seeds come in the printed order on every data set."""
-    said, holds = [], dict[str, bool]()
-    for row, models in of_models(results, measure).items():
+def in_printed_order(measure: str, results: Results) -> Verdict:
+    """On every data set the means over seeds have the printed order."""
+    evidence, holds = [], dict[str, bool]()
+    for row, models in complete_rows(results, measure).items():
         printed = {name: o.cell.published[measure].mean for name, o in models.items()}
         holds[row] = order(means(models, measure)) == order(printed)
-        said.append(f"{row}: {told(models, measure)}{'' if holds[row] else ' (not as printed)'}")
-    return Verdict(everywhere(results, holds), "; ".join(said))
+        evidence.append(
+            f"{row}: {list_means(models, measure)}{'' if holds[row] else ' (not as printed)'}"
+        )
+    return Verdict(all_hold(results, holds), "; ".join(evidence))
 
 
-def same_order(results: Results) -> Verdict:
-    """Every way to compute the OD-Score ranks the models alike."""
-    said, holds = [], dict[str, bool]()
-    for row, models in of_models(results, *WAYS).items():
+def variants_agree(results: Results) -> Verdict:
+    """Every variant of the OD-Score ranks the models alike."""
+    evidence, holds = [], dict[str, bool]()
+    for row, models in complete_rows(results, *WAYS).items():
         orders = {way: " < ".join(order(means(models, measure))) for measure, way in WAYS.items()}
         holds[row] = len({*orders.values()}) == 1
-        said.append(f"{row}: " + ", ".join(f"{way} {each}" for way, each in orders.items()))
-    return Verdict(everywhere(results, holds), "; ".join(said))
+        evidence.append(f"{row}: " + ", ".join(f"{way} {each}" for way, each in orders.items()))
+    return Verdict(all_hold(results, holds), "; ".join(evidence))
 
 
-def released_tells(results: Results) -> Verdict:
-    """After the released fit models lie as far apart as the two nearest of table 6."""
-    measure, said, holds = "OD-Score, released fit", [], dict[str, bool]()
+def released_fit_separates(results: Results) -> Verdict:
+    """The released fit separates the models at least as far as the two closest of table 6."""
+    measure, evidence, holds = "OD-Score, released fit", [], dict[str, bool]()
     printed = [[_printed(row)[m]["OD-Score"].mean for m in METHODS] for row in ROWS.values()]
     least = min(b - a for scores in printed for a, b in pairwise(sorted(scores)))
-    for row, models in of_models(results, measure).items():
+    for row, models in complete_rows(results, measure).items():
         reach = max(means(models, measure).values()) - min(means(models, measure).values())
         holds[row] = reach >= least
-        said.append(f"{row}: {told(models, measure)}, {reach:.4f} apart (printed: {least:.4f})")
-    return Verdict(everywhere(results, holds), "; ".join(said))
+        evidence.append(
+            f"{row}: {list_means(models, measure)}, {reach:.4f} apart (printed: {least:.4f})"
+        )
+    return Verdict(all_hold(results, holds), "; ".join(evidence))
 
 
-def without_term(results: Results) -> Verdict:
-    """Runs that are fitted with each model's weight do not come out in the order of the weights.
+def term_makes_no_order(results: Results) -> Verdict:
+    """Fitting the same runs with each model's weight does not give the order of table 6.
 
-    Means over the runs of all models: which one is fitted is the same for every weight.
+    Scores are means over the runs of all models, so every weight is given the same decoders.
     """
-    said, holds = [], dict[str, bool]()
+    evidence, holds = [], dict[str, bool]()
     for row, columns in results.rows().items():
         scores = {
             name: np.concatenate([o.values[f"term, {name}"] for o in columns.values()])
@@ -116,24 +120,24 @@ def without_term(results: Results) -> Verdict:
         found = {name: float(np.nanmean(each)) for name, each in scores.items()}
         holds[row] = order(found)[::-1] != NAMES
         each = ", ".join(f"as {name} {score:.3f}" for name, score in found.items())
-        said.append(f"{row}, {len(scores[NAMES[0]])} runs: {each}")
-    return Verdict(everywhere(results, holds), "; ".join(said))
+        evidence.append(f"{row}, {len(scores[NAMES[0]])} runs: {each}")
+    return Verdict(all_hold(results, holds), "; ".join(evidence))
 
 
-def falls(results: Results) -> Verdict:
+def falls_over_models(results: Results) -> Verdict:
     """Over the means of the models, the OD-Score falls as MIG rises, and as MIG-sup rises."""
-    said, holds = [], dict[str, bool]()
-    for row, models in of_models(results, "OD-Score", *GAPS).items():
+    evidence, holds = [], dict[str, bool]()
+    for row, models in complete_rows(results, "OD-Score", *GAPS).items():
         score = order(means(models, "OD-Score"))[::-1]
         gaps = [order(means(models, gap)) for gap in GAPS]
         holds[row] = all(each == score for each in gaps)
         orders = [f"{gap} {' < '.join(each)}" for gap, each in zip(GAPS, gaps, strict=True)]
-        said.append(f"{row}: OD-Score {' > '.join(score)}, {', '.join(orders)}")
-    return Verdict(everywhere(results, holds), "; ".join(said))
+        evidence.append(f"{row}: OD-Score {' > '.join(score)}, {', '.join(orders)}")
+    return Verdict(all_hold(results, holds), "; ".join(evidence))
 
 
-def printed_falls(_: Results) -> Verdict:
-    """The same in the printed numbers, with what three points can show."""
+def falls_in_print(_: Results) -> Verdict:
+    """The same in the printed numbers; the evidence says how much three points can show."""
     panels = []
     for row in dict.fromkeys(ROWS.values()):
         entries = _printed(row).values()
@@ -155,8 +159,8 @@ def _printed(row: str) -> dict[str, Mapping[str, Printed]]:
     return {method: published(TABLE, row, method) for method in METHODS}
 
 
-class Link(NamedTuple):
-    """How two measures go together over runs: r and p of all, r of each data set."""
+class Correlation(NamedTuple):
+    """The correlation of two measures over runs: r and p of all, r of each data set."""
 
     r: float
     p: float
@@ -168,30 +172,35 @@ class Link(NamedTuple):
         return f"r = {self.r:.2f} over {self.runs} runs (p = {self.p:.2g}; {rows})"
 
 
-def link(results: Results, x: str, y: str, given: str = "") -> Link | None:
-    """Correlation over runs within data sets, what `given` explains taken from both.
+def correlate(results: Results, x: str, y: str, given: str = "") -> Correlation | None:
+    """Partial correlation over runs within data sets, given another measure or the model.
 
-    Residuals of a regression are divided by their deviation in each data set and put together;
-    p is that of Student's t, with the degrees of freedom that the regressions leave. None if
-    nothing is left.
+    In each data set both measures are regressed on `given`, and the residuals are standardised.
+    r is taken over the residuals of all data sets, p from Student's t with the remaining degrees
+    of freedom. None if no data set has enough runs.
 
     Args:
-        results: Those of the data sets of which every model has the measures.
+        results: Data sets on which some model lacks a measure are left out.
         x: A measure.
         y: Another.
-        given: A measure, or `model` for the mean of each model.
+        given: A measure, or `model` for the mean of each model; nothing by default.
     """
     parts, rows, free = [], {}, -1
     names = [x, y, *([given] if given not in ("", "model") else [])]
-    for row, models in of_models(results, *names).items():
+    for row, models in complete_rows(results, *names).items():
         each = [_finite(outcome, names) for outcome in models.values()]
         values = np.concatenate(each)
-        same = np.repeat(np.eye(len(each)), [len(runs) for runs in each], axis=0)  # of one model
+        same = np.repeat(
+            np.eye(len(each)), [len(runs) for runs in each], axis=0
+        )  # one column a model
         first = same if given == "model" else np.ones((len(values), 1))
         design = np.concatenate([first, values[:, 2:]], axis=1)
         left = values[:, :2] - design @ np.linalg.lstsq(design, values[:, :2])[0]
         spread = left.std(axis=0)
-        if len(values) < LEAST or (spread <= ROUNDING * np.abs(values[:, :2]).max(axis=0)).any():
+        if (
+            len(values) < MIN_RUNS
+            or (spread <= ROUNDING * np.abs(values[:, :2]).max(axis=0)).any()
+        ):
             continue
         parts.append(left / spread)
         rows[row] = float(parts[-1].prod(axis=1).mean())
@@ -201,34 +210,34 @@ def link(results: Results, x: str, y: str, given: str = "") -> Link | None:
     whole = np.concatenate(parts)
     r = float(whole.prod(axis=1).mean())
     p = 2 * float(t.sf(abs(r) * math.sqrt(free / max(1 - r**2, ROUNDING)), free))
-    return Link(r, p, len(whole), rows)
+    return Correlation(r, p, len(whole), rows)
 
 
 def _finite(outcome: Outcome, names: Sequence[str]) -> Float[np.ndarray, "n m"]:
-    """Runs that have all of these measures, one a row."""
+    """The runs that have all of these measures, a row a run."""
     values = np.stack([outcome.values[name] for name in names], axis=1)
     return values[np.isfinite(values).all(axis=1)]
 
 
-def linked(score: str, given: str, results: Results) -> Verdict:
-    """Over runs the score falls, surely so, as MIG rises, and as MIG-sup rises."""
-    links = {gap: link(results, gap, score, given) for gap in GAPS}
-    found = {gap: each for gap, each in links.items() if each is not None}
+def falls_over_runs(score: str, given: str, results: Results) -> Verdict:
+    """Over runs the score falls significantly as MIG rises, and as MIG-sup rises."""
+    correlations = {gap: correlate(results, gap, score, given) for gap in GAPS}
+    found = {gap: each for gap, each in correlations.items() if each is not None}
     if len(found) < len(GAPS):
         return Verdict(None, "")
-    said = "; ".join(f"{gap}: {each}" for gap, each in found.items())
+    evidence = "; ".join(f"{gap}: {each}" for gap, each in found.items())
     if all(each.r < 0 and each.p < LEVEL for each in found.values()):
-        return Verdict(everywhere(results, dict.fromkeys(found["MIG"].rows, True)), said)
+        return Verdict(all_hold(results, dict.fromkeys(found["MIG"].rows, True)), evidence)
     planned = all(len(outcome.runs) >= outcome.cell.seeds for outcome in results.outcomes)
-    return Verdict(False if planned else None, said)  # fewer could hide it
+    return Verdict(False if planned else None, evidence)  # more runs could still show it
 
 
-def carried(results: Results) -> Verdict:
-    """Passive latents make less than half of the distance of V to the axes, for every model."""
-    said, holds = [], dict[str, bool]()
-    for row, models in of_models(results, "passive share", "active").items():
+def active_latents_dominate(results: Results) -> Verdict:
+    """For every model, passive latents make up less than half of the distance of V to the axes."""
+    evidence, holds = [], dict[str, bool]()
+    for row, models in complete_rows(results, "passive share", "active").items():
         share = means(models, "passive share")
         holds[row] = max(share.values()) < 0.5
         each = [f"{n} {share[n]:.0%} ({o.mean('active'):.1f} active)" for n, o in models.items()]
-        said.append(f"{row}: {', '.join(each)}")
-    return Verdict(everywhere(results, holds), "; ".join(said))
+        evidence.append(f"{row}: {', '.join(each)}")
+    return Verdict(all_hold(results, holds), "; ".join(evidence))

@@ -1,4 +1,4 @@
-"""Scores of several models against each other, a point a run, beside published means."""
+"""Figures of the scores of several models, a point a run, beside published means."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from unpick.papers.bhowal2024.scores.claims import GAPS, complete_rows
 from unpick.plots.style import COLOURS, GREY
+from unpick.study.study import Outcome, Results
 
 MARKERS = "osD^v"
 WIDTH, HEIGHT = 2.4, 2.3  # of a panel, in inches
+SCORE = "OD-Score"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +28,7 @@ class Cloud:
 
 
 def score_relation(
-    rows: Mapping[str, Mapping[str, Mapping[str, Cloud]]], label: str, whole: bool = False
+    rows: Mapping[str, Mapping[str, Mapping[str, Cloud]]], label: str, counts: bool = False
 ) -> Figure:
     """A row of panels for each score on the horizontal axis, a column for each data set.
 
@@ -36,7 +39,7 @@ def score_relation(
         rows: By what is on the horizontal axis, by data set, by model; the same data sets and
             models everywhere.
         label: What is on the vertical axis.
-        whole: Whether the horizontal axis counts.
+        counts: Whether the horizontal axis is a whole number.
     """
     panels = [panel for row in rows.values() for panel in row.values()]
     names = list(dict.fromkeys(name for panel in panels for name in panel))
@@ -55,7 +58,7 @@ def score_relation(
             axes.set_xlabel(across)
             if k == 0:
                 axes.set_title(title, fontsize=9)
-            if whole:
+            if counts:
                 axes.xaxis.get_major_locator().set_params(integer=True)
         grid[k, 0].set_ylabel(label)
     key = [
@@ -79,3 +82,32 @@ def _panel(axes: Axes, panel: Mapping[str, Cloud], looks: Mapping[str, tuple[str
         axes.plot(cloud.x, cloud.y, marker, color=colour, ms=5, alpha=0.65, mew=0)
         if cloud.published is not None:
             axes.plot(*cloud.published, marker, color=colour, mfc="white", ms=6, mew=1.2)
+
+
+def draw_relation(results: Results) -> Figure | None:
+    """Figure 4 (i) to (p): the OD-Score against MIG and against MIG-sup."""
+    rows = complete_rows(results, SCORE, *GAPS)
+    if not rows:
+        return None
+    return score_relation({gap: _clouds(rows, gap, SCORE) for gap in GAPS}, SCORE)
+
+
+def draw_active(results: Results) -> Figure | None:
+    """The part of V against the number of active latents."""
+    rows = complete_rows(results, SCORE, "active")
+    if not rows:
+        return None
+    return score_relation(
+        {"active latents": _clouds(rows, "active", f"{SCORE}, V")}, "part of V", counts=True
+    )
+
+
+def _clouds(
+    rows: Mapping[str, Mapping[str, Outcome]], x: str, y: str
+) -> dict[str, dict[str, Cloud]]:
+    def cloud(outcome: Outcome) -> Cloud:
+        printed = outcome.cell.published
+        known = (printed[x].mean, printed[y].mean) if {x, y} <= printed.keys() else None
+        return Cloud(outcome.values[x], outcome.values[y], known)
+
+    return {row: {name: cloud(o) for name, o in models.items()} for row, models in rows.items()}

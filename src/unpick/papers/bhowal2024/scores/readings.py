@@ -1,7 +1,7 @@
-"""What is read off a run for tables 4 to 6 of Bhowal et al. (2024), and off several together.
+"""Measures of runs, and of several runs together, for tables 4 to 6 of Bhowal et al. (2024).
 
-The OD-Score divides each part of an observation by its largest among the models. So a run keeps
-the parts of every observation, and a score needs a run of each model.
+The OD-Score divides each part of an observation by its largest value among the models. So the
+parts of every observation are cached, and a score needs a run of each model.
 """
 
 import math
@@ -24,16 +24,16 @@ from unpick.geometry import (
 from unpick.geometry.od_score import ODScore
 from unpick.geometry.released_decoder import fit_released_decoder
 from unpick.metrics import mig_sup, mutual_information_gap
-from unpick.papers.bhowal2024.scores.term import scores_by_term
+from unpick.papers.bhowal2024.scores.released_term import scores_by_term
 from unpick.papers.bhowal2024.settings import NAMES
 from unpick.probe import Measure, Probe, measure_run
 from unpick.probe.measures import codes_and_factors
 from unpick.runs import Run
 from unpick.study.study import Outcome, Results
 
-OBSERVATIONS = 100  # at which the decoder is looked at, the same for every model
+OBSERVATIONS = 100  # test observations with a local decoder, the same for every model
 FEWER = 20  # for the fits with the released code's term
-DIGITS = 6  # that matter, of the parts that are kept
+DIGITS = 6  # significant digits of cached parts
 SCORES = {
     "OD-Score": "matched",
     "OD-Score, paper": "paper",
@@ -55,11 +55,11 @@ def factor_scores(probe: Probe) -> dict[str, float]:
 
 
 def local_fit(probe: Probe) -> dict[str, Any]:
-    """`residual` of the local decoder, and `parts` of the OD-Score for each way of scoring.
+    """`residual` of the local decoder, and `parts` of the OD-Score for each variant.
 
-    Parts are None where there is none. Of runs with two active latents or more also
-    `DtO, active` of the Jacobian, its `DtO / chance`, and `passive share`: what of the distance
-    of the local decoder's V to the axes is gone once passive latents are left out.
+    Parts are None where a variant has no score. Runs with two or more active latents also have
+    `DtO, active` of the Jacobian, its `DtO / chance`, and `passive share`: the share of the
+    distance of the local decoder's V to the axes that vanishes without the passive latents.
     """
     active, near = active_latents(probe), probe.first(OBSERVATIONS)
     around = near.mean, deviation(near)
@@ -87,9 +87,9 @@ def local_fit(probe: Probe) -> dict[str, Any]:
 
 
 def term_scores(probe: Probe) -> dict[str, float]:
-    """`term, MODEL`: the OD-Score if the released code took the run for that model.
+    """`term, MODEL`: the OD-Score that the released code would give if the run were that model.
 
-    See `term.scores_by_term`.
+    See `released_term.scores_by_term`.
     """
     near = probe.first(FEWER)
     scores = scores_by_term(near.decoder, near.mean, deviation(near))
@@ -100,19 +100,19 @@ READINGS: tuple[Measure, ...] = (factor_scores, local_fit, term_scores)
 
 
 def active_latents(probe: Probe) -> Bool[Tensor, "d"]:
-    """Those of the polarized regime."""
+    """The active latents of the polarized regime."""
     assert probe.variance is not None  # all three methods have posteriors
     return polarized_regime(probe.mean, probe.variance).active
 
 
 def deviation(probe: Probe) -> Float[Tensor, "n d"]:
-    """Of the posteriors."""
+    """Standard deviations of the posteriors."""
     assert probe.variance is not None
     return probe.variance.sqrt()
 
 
 def _released(matrices: Tensor) -> Tensor | None:
-    """None where columns that depend on each other leave the released code nothing to invert."""
+    """None where columns are linearly dependent: the released code inverts their Gram matrix."""
     try:
         return od_score(matrices, variant="released").parts
     except ValueError:
@@ -120,15 +120,15 @@ def _released(matrices: Tensor) -> Tensor | None:
 
 
 def together(results: Results) -> Results:
-    """Adds the OD-Scores, each run beside those of the other models with its seed.
+    """Add the OD-Scores, which compare each run with those of the other models of its seed.
 
-    A data set, or a seed, without a run of every model has none. `OD-Score, V` and `OD-Score,
-    Sigma` are the means of two parts of `OD-Score` (the third, of U, is that of V).
+    A data set, or a seed, without a run of every model has no score. `OD-Score, V` and `OD-Score,
+    Sigma` are the means of two parts of `OD-Score` (the part of U equals that of V).
     """
     scores: dict[Run, dict[str, float]] = {}
     for columns in results.rows().values():
         if columns.keys() >= {*NAMES}:
-            scores |= compared([columns[name] for name in NAMES])
+            scores |= compare_models([columns[name] for name in NAMES])
     outcomes = []
     for outcome in results.outcomes:
         each = [scores.get(run, {}) for run in outcome.runs]
@@ -138,8 +138,8 @@ def together(results: Results) -> Results:
     return replace(results, outcomes=tuple(outcomes))
 
 
-def compared(models: Sequence[Outcome]) -> dict[Run, dict[str, float]]:
-    """The scores of the runs whose seed every model has, as far as all of them have the parts."""
+def compare_models(models: Sequence[Outcome]) -> dict[Run, dict[str, float]]:
+    """The scores of runs whose seed every model has; a variant needs the parts of all of them."""
     by_seed = [{run.config.seed: run for run in model.runs} for model in models]
     found: dict[Run, dict[str, float]] = {}
     for seed in set.intersection(*({*runs} for runs in by_seed)):

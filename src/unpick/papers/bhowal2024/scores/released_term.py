@@ -1,9 +1,9 @@
-"""What the released code of Bhowal et al. (2024) adds to the fit behind its OD-Scores.
+"""The loss term that the released code of Bhowal et al. (2024) adds to its local fits.
 
 With n the noise and N the code's nearest orthogonal matrix of M (see `geometry.od_score`), the
-loss is the mean squared error plus a weight times |(M n + b) - N n|. The weight goes with a
-model's place in the list: the term rewards orthogonality for the beta-TCVAE and punishes it for
-the others. Here one model is fitted with each weight: what differs then is made by the term.
+loss is the mean squared error plus a weight times |(M n + b) - N n|. The weight depends on a
+model's index in a list: the term rewards orthogonality for the beta-TCVAE and punishes it for the
+others. Here one model is fitted with each weight, so every difference comes from the term.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from unpick.geometry.released_decoder import MOMENTUM, RATES
 
 WEIGHTS: Mapping[str, float] = {"VAE": -1.4, "beta-VAE": -0.7, "beta-TCVAE": 1.0}
 SAMPLES = 10  # noise draws, the code's default
-STEPS = 5  # of SGD; the default is one, what was used is unknown, five come near table 6
+STEPS = 5  # of SGD; the code's default is 1, the number used is unknown, 5 comes near table 6
 
 
 def scores_by_term(
@@ -27,7 +27,7 @@ def scores_by_term(
     deviation: Float[Tensor, "n d"],
     steps: int = STEPS,
 ) -> dict[str, float]:
-    """The OD-Score of one decoder, as released, after the fit that each model gets there.
+    """The released OD-Score of one decoder, fitted with the weight of each model.
 
     Args:
         decode: Maps latents (n, d) to observations (n, ...).
@@ -49,7 +49,7 @@ def _fit(
     weight: float,
     steps: int,
 ) -> Float[Tensor, "n p d"]:
-    """M of each observation, from the same start and with the same noise for every weight."""
+    """M of each observation; every weight has the same start and the same noise."""
     generator = torch.Generator().manual_seed(0)
     n, d = mean.shape
     noise = deviation[:, None] * torch.randn(n, SAMPLES, d, generator=generator)
