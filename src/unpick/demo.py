@@ -1,6 +1,6 @@
-"""The main claim in three minutes: a diagonal posterior turns the latent space, nothing else does.
+"""The main claim in three minutes: only a diagonal posterior aligns the latent space.
 
-Three studies on embedded data at their smallest scale, and a report of them.
+Runs three studies on embedded data at their smallest scale, and writes a report of them.
 """
 
 import time
@@ -17,7 +17,7 @@ SHOWN = ("thesis-3.3", "surfaces", "budget")
 
 
 def demo(report: Path, runs: Path) -> Path:
-    """Train what is missing, measure, print the tables, write the report; the page's path."""
+    """Train what is missing, measure, print the tables, write the report; return its page."""
     started = time.monotonic()
     console, all_results = Console(), []
     for name in SHOWN:

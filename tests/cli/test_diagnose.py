@@ -87,9 +87,9 @@ def test_the_example_of_a_plain_vae(run_cli, tmp_path, monkeypatch):
     example = Path(__file__).parents[2] / "examples" / "plain_vae.py"
     monkeypatch.chdir(tmp_path)
     code, out, _ = run_cli("diagnose", f"{example}:load")
-    said = " ".join(out.split())
+    text = " ".join(out.split())
     assert code == 0
-    assert "axes are aligned" in said
-    assert "They match the Jacobian" in said
-    found = float(re.search(r"They speak of beta = ([\d.]+)", said)[1])
+    assert "axes are aligned" in text
+    assert "They match the Jacobian" in text
+    found = float(re.search(r"They imply beta = ([\d.]+)", text)[1])
     assert found == pytest.approx(0.02, rel=0.1)

@@ -62,5 +62,5 @@ def test_a_run_without_a_decoder_is_scored_and_not_diagnosed(run_cli, tmp_path, 
     assert "DtO" not in out
     assert measure_run(trained, STANDARD, samples=500).keys() == {"DS"}
     code, _, err = run_cli("diagnose", str(trained.path))
-    told = "diagnose needs a decoder, and pcl has none; unpick measure scores its codes"
-    assert (code, err) == (2, f"unpick: {told}\n")
+    message = "diagnose needs a decoder, and pcl has none; unpick measure scores its codes"
+    assert (code, err) == (2, f"unpick: {message}\n")

@@ -191,9 +191,9 @@ def test_one_latent_and_a_precise_latent_of_small_means(cloud):
 
 def test_a_detached_decoder_is_noticed(cloud):
     model = Linear(cloud, turn=TURN)
-    with pytest.warns(UserWarning, match="the decoder detaches its output") as told:
+    with pytest.warns(UserWarning, match="the decoder detaches its output") as warned:
         found = quietly(model.encode, lambda z: model.decode(z).detach(), cloud)
-    assert len(told) == 1  # Jacobians are taken once
+    assert len(warned) == 1  # Jacobians are taken once
     assert found.alignment.relative > 0.75
 
 

@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from unpick.pages.formula import mathml, plain, prose, spell
+from unpick.pages.formula import formula_to_unicode, mathml, text_to_html, text_to_unicode
 
 
 @pytest.mark.parametrize(
@@ -20,16 +20,18 @@ from unpick.pages.formula import mathml, plain, prose, spell
     ],
 )
 def test_formulas_on_the_terminal(latex, text):
-    assert spell(latex) == text
+    assert formula_to_unicode(latex) == text
 
 
 def test_prose_on_the_terminal():
     text = r"It is $x \neq 0$, so $$x^2 > 0$$ holds for error ~ noise^2.0."
-    assert plain(text) == "It is x ≠ 0, so\n\n    x² > 0\n\nholds for error ~ noise^2.0."
+    assert text_to_unicode(text) == "It is x ≠ 0, so\n\n    x² > 0\n\nholds for error ~ noise^2.0."
 
 
 def test_longer_names_are_not_taken_for_shorter_ones():
-    assert spell(r"\int_\infty \in \beta \eta \leq \left( \ldots") == "∫_∞ ∈ β η ≤ ( ..."
+    assert (
+        formula_to_unicode(r"\int_\infty \in \beta \eta \leq \left( \ldots") == "∫_∞ ∈ β η ≤ ( ..."
+    )
 
 
 def tags(element):
@@ -54,21 +56,21 @@ def test_a_formula_on_a_line_of_its_own_says_so():
 
 
 def test_prose():
-    html = prose("a < b, `c < d` and $e$: $$f$$")
+    html = text_to_html("a < b, `c < d` and $e$: $$f$$")
     assert html.startswith("a &lt; b, <code>c &lt; d</code> and <math")
     assert html.count('display="block"') == 1
     assert html.count("<math") == 2
-    assert prose("for 5 $ or so") == "for 5 $ or so"
+    assert text_to_html("for 5 $ or so") == "for 5 $ or so"
 
 
 @pytest.mark.parametrize(
-    ("latex", "said"),
+    ("latex", "message"),
     [
         (r"\nosuch{x}", r"nosuch.*cannot be drawn: .nosuch$"),
         (r"x_1_2", r"'x_1_2' is not LaTeX: DoubleSubscripts"),
         (r"\left(x", r"is not LaTeX: ExtraLeft"),
     ],
 )
-def test_a_formula_that_cannot_be_drawn_is_named(latex, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_formula_that_cannot_be_drawn_is_named(latex, message):
+    with pytest.raises(ValueError, match=message):
         mathml(latex)

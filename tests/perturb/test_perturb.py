@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from unpick.cli import main
-from unpick.cli.train import config_in
+from unpick.cli.train import read_run_config
 from unpick.data import ArrayStore, Dataset, Factor, Noisy, load, split
 from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
 from unpick.objectives import AE, BetaVAE
 from unpick.perturb import PerturbConfig, perturb
-from unpick.perturb.contest import Contest, ticks
-from unpick.perturb.make_twin import refitted, varying
+from unpick.perturb.contest import Contest, train_in_slices
+from unpick.perturb.make_twin import refit_losses, varying_share
 from unpick.perturb.network import Change, features
-from unpick.perturb.select_restarts import Candidate, judge, select_restarts
+from unpick.perturb.select_restarts import Candidate, score_restarts, select_restarts
 from unpick.probe import Probe
 from unpick.runs import Run, Runner, make
 from unpick.training import Adam, RunConfig
@@ -107,16 +107,21 @@ def test_planted_rotations_are_ranked(by, angles, order, monkeypatch):
 
     monkeypatch.setattr("unpick.perturb.select_restarts.probe_run", probe)
     runs = [Run(Path(), replace(BASE, seed=seed), {}) for seed in range(4)]
-    found = judge(runs, dataset, by)
+    found = score_restarts(runs, dataset, by)
     assert [each.seed for each in sorted(found, key=lambda each: each.score)] == order
     assert not any(each.over_pruned for each in found)
     models[0].deviation = 0.95
-    assert [each.over_pruned for each in judge(runs, dataset, by)] == [True, False, False, False]
+    assert [each.over_pruned for each in score_restarts(runs, dataset, by)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_mig_needs_a_grid():
     with pytest.raises(ValueError, match="choose must be 'udr' for cloud"):
-        judge([], Dataset("cloud", ArrayStore(torch.rand(10, 2))), "mig")
+        score_restarts([], Dataset("cloud", ArrayStore(torch.rand(10, 2))), "mig")
 
 
 def test_the_change_depends_on_one_number_and_stays_within_epsilon():
@@ -141,11 +146,11 @@ def test_a_constant_change_does_not_vary_and_a_flipped_sign_does_on_grey_images(
     same, flipped = torch.stack([pattern, pattern]), torch.stack([pattern, -pattern])
     grey, black = ArrayStore(torch.full((4, 1, 4, 4), 0.5)), ArrayStore(torch.zeros(4, 1, 4, 4))
     often, seldom = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 0, 1])
-    assert varying(grey, same, often) == 0
-    assert varying(grey, flipped, often) == pytest.approx(1, abs=0.05)  # of 2000 pairs
-    assert varying(grey, flipped, seldom) == pytest.approx(0.75, abs=0.05)
-    assert varying(black, flipped, often) == 0  # what leaves [0, 1] is reflected
-    assert varying(black, same * torch.tensor([0.0, 1.0])[:, None, None, None], often) > 0.3
+    assert varying_share(grey, same, often) == 0
+    assert varying_share(grey, flipped, often) == pytest.approx(1, abs=0.05)  # of 2000 pairs
+    assert varying_share(grey, flipped, seldom) == pytest.approx(0.75, abs=0.05)
+    assert varying_share(black, flipped, often) == 0  # what leaves [0, 1] is reflected
+    assert varying_share(black, same * torch.tensor([0.0, 1.0])[:, None, None, None], often) > 0.3
 
 
 @pytest.mark.parametrize("network", [MODEL.network, CONVOLUTIONS])
@@ -189,7 +194,7 @@ def test_equal_models_leave_nothing_to_gain():
     assert losses.entangled == pytest.approx(losses.disentangled, rel=1e-6)
     x = running.dataset.observe(torch.arange(8))
     output = running._decode(running._latents(x, torch.randn(2, 16, 2)))
-    assert running._pull(output).abs().max() < 1e-5
+    assert running._change_gradient(output).abs().max() < 1e-5
     assert running.losses(changed=False) != losses
 
 
@@ -197,16 +202,16 @@ def test_decoders_that_start_over_are_judged_after_as_much_training_with_and_wit
     running = contest(replace(CONFIG, batch=8, decoder_rate=1e-2))
     first, reports = weights(running.model.decoder), []
     running.advance(12)
-    running.start_over()
+    running.reset_decoders()
     assert all(torch.equal(first[k], v) for k, v in running.model.decoder.state_dict().items())
     untrained = running.losses(changed=False)
-    before = refitted(running, reports.append, changed=False)
-    after = refitted(running, reports.append, changed=True)
+    before = refit_losses(running, reports.append, changed=False)
+    after = refit_losses(running, reports.append, changed=True)
     assert max(before) < min(untrained)
     assert before != after
     assert len(reports) == 2 * 36  # batches of the contest itself, where it is short
     running.change.epsilon = 0.0
-    assert refitted(running, reports.append, changed=True) == before
+    assert refit_losses(running, reports.append, changed=True) == before
 
 
 @pytest.mark.slow
@@ -264,9 +269,9 @@ def test_the_derivatives_are_autograds(likelihood):
     target.requires_grad, output.requires_grad = True, True
     losses = running._distortion(target, output)
     (slope,) = torch.autograd.grad(losses.sum(), output, retain_graph=True)
-    torch.testing.assert_close(running._slope(target, output), slope)
+    torch.testing.assert_close(running._output_gradient(target, output), slope)
     (pull,) = torch.autograd.grad(losses[0] - losses[1], target)
-    torch.testing.assert_close(running._pull(output), pull - pull.mean(0))
+    torch.testing.assert_close(running._change_gradient(output), pull - pull.mean(0))
 
 
 def test_the_loss_is_the_sum_over_pixels_averaged_over_images_and_draws():
@@ -295,7 +300,7 @@ def test_the_table_is_the_change():
 
 def test_a_resumed_contest_is_the_uninterrupted_one():
     whole, half, rest = (contest(replace(CONFIG, batch=4, steps=9)) for _ in range(3))
-    for _ in ticks(whole):
+    for _ in train_in_slices(whole):
         pass
     half.advance(5)
     rest.restore(5, half.state())
@@ -403,7 +408,7 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
     documents = [json.loads(Path(name, "twin.json").read_text()) for name in ("twin", "again")]
     assert documents[0] == documents[1]
     monkeypatch.chdir(run)  # whose folder has its name here, too
-    assert config_in(Path()).identity() == run.name[-12:]
+    assert read_run_config(Path()).identity() == run.name[-12:]
     (misled,) = Path("..").glob("shapes3d-perturbed-beta-vae-seed0-*")
     with pytest.raises(SystemExit) as stop:
         main(["perturb", str(misled), "--restarts", "2"])

@@ -1,4 +1,4 @@
-"""What a method owes to local variance structure: planted answers, and the command."""
+"""How much score a method loses on a perturbed twin: planted answers, and the command."""
 
 import json
 import math
@@ -10,14 +10,14 @@ import torch
 from scipy.stats import ttest_ind
 
 from unpick.cli import main
-from unpick.cli.stress import sentence, tell
+from unpick.cli.stress import print_stress, summarise
 from unpick.data import DataDamaged, split
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.twins import Perturbed, read_twin, save_twin
 from unpick.metrics import mutual_information_gap
 from unpick.models import MLP, ModelConfig
 from unpick.perturb import PerturbConfig
-from unpick.perturb.stress import TWINS, Stress, base_of, stress, stress_model, untrained
+from unpick.perturb.stress import TWINS, Stress, chance_scores, read_base, stress, stress_model
 from unpick.probe.measures import codes_and_factors
 from unpick.runs import Runner
 from unpick.training import RunConfig
@@ -46,10 +46,12 @@ def planted(original, noise, perturbed, chance=0.0):
     return Stress(values, {"MIG": chance}, {"noisy": 0.06, "perturbed": 0.09}, len(original))
 
 
-def test_owed_is_what_structure_takes_and_size_does_not():
-    assert planted([0.4, 0.6], [0.3, 0.5], [0.1, 0.1]).owed("MIG").share == pytest.approx(0.6)
-    nothing = planted([0.4, 0.6], [0.2, 0.4], [0.2, 0.4]).owed("MIG")
-    assert nothing.share == 0
+def test_lost_is_what_structure_takes_and_size_does_not():
+    assert planted([0.4, 0.6], [0.3, 0.5], [0.1, 0.1]).lost_share("MIG").value == pytest.approx(
+        0.6
+    )
+    nothing = planted([0.4, 0.6], [0.2, 0.4], [0.2, 0.4]).lost_share("MIG")
+    assert nothing.value == 0
     assert nothing.low < 0 < nothing.high
 
 
@@ -58,11 +60,11 @@ def test_the_interval_narrows_with_seeds_and_one_seed_has_none():
 
     def width(seeds):
         samples = [centre + 0.05 * rng.standard_normal(seeds) for centre in (0.5, 0.45, 0.1)]
-        owed = planted(*samples).owed("MIG")
-        return owed.high - owed.low
+        lost = planted(*samples).lost_share("MIG")
+        return lost.high - lost.low
 
     assert width(100) < 0.5 * width(10)
-    assert np.isnan(planted([0.5], [0.4], [0.1]).owed("MIG").low)
+    assert np.isnan(planted([0.5], [0.4], [0.1]).lost_share("MIG").low)
 
 
 @pytest.mark.parametrize("seeds", [3, 5])
@@ -70,43 +72,43 @@ def test_the_interval_narrows_with_seeds_and_one_seed_has_none():
 def test_the_interval_holds_the_truth_in_95_of_100_cases(perturbed, seeds, rng):
     def holds():
         centres = (0.5, 0.4, perturbed)
-        owed = planted(*(c + 0.05 * rng.standard_normal(seeds) for c in centres)).owed("MIG")
-        return owed.low <= (0.4 - perturbed) / 0.5 <= owed.high
+        lost = planted(*(c + 0.05 * rng.standard_normal(seeds) for c in centres)).lost_share("MIG")
+        return lost.low <= (0.4 - perturbed) / 0.5 <= lost.high
 
     assert np.mean([holds() for _ in range(500)]) == pytest.approx(0.955, abs=0.025)
 
 
 def test_the_interval_is_welchs_where_the_original_is_known(rng):
     noise, perturbed = rng.normal(0.5, 0.1, 4), rng.normal(0.3, 0.02, 7)
-    owed = planted([0.5, 0.5], noise, perturbed).owed("MIG")
+    lost = planted([0.5, 0.5], noise, perturbed).lost_share("MIG")
     welch = ttest_ind(noise, perturbed, equal_var=False).confidence_interval(0.95)
-    assert (owed.low, owed.high) == pytest.approx((2 * welch.low, 2 * welch.high))
+    assert (lost.low, lost.high) == pytest.approx((2 * welch.low, 2 * welch.high))
 
 
 def test_equal_values_have_an_interval_without_width():
-    owed = planted([0.5, 0.5], [0.4, 0.4], [0.1, 0.1]).owed("MIG")
-    assert owed.low == owed.share == owed.high
+    lost = planted([0.5, 0.5], [0.4, 0.4], [0.1, 0.1]).lost_share("MIG")
+    assert lost.low == lost.value == lost.high
 
 
 def test_what_is_not_above_chance_has_no_share():
     found = planted([0.04, 0.06], [0.05, 0.05], [0.01, 0.01], chance=0.06)
-    assert np.isnan([found.owed("MIG").share, found.owed("MIG").low]).all()
-    assert sentence("pcl", found).startswith("pcl has learnt nothing to lose")
+    assert np.isnan([found.lost_share("MIG").value, found.lost_share("MIG").low]).all()
+    assert summarise("pcl", found).startswith("pcl has learnt nothing to lose")
 
 
-def test_a_method_that_gains_by_the_change_owes_nothing():
+def test_a_method_that_gains_by_the_change_loses_nothing():
     found = planted([0.50, 0.51], [0.50, 0.51], [0.80, 0.81])
-    assert sentence("pcl", found).endswith("structure: the change helps it.")
-    assert "which may be chance" in sentence("pcl", planted([0.5, 0.6], [0.4, 0.6], [0.5, 0.6]))
+    assert summarise("pcl", found).endswith("factors: it gains.")
+    assert "which may be chance" in summarise("pcl", planted([0.5, 0.6], [0.4, 0.6], [0.5, 0.6]))
 
 
 def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
-    def said(found):
-        tell("pcl", read_twin(folder), found)
+    def printed(found):
+        print_stress("pcl", read_twin(folder), found)
         return " ".join(capsys.readouterr().out.split())
 
     monkeypatch.setenv("COLUMNS", "160")
-    several = said(planted([0.5, 0.6, 0.7], [0.5, 0.6], [0.1, 0.1, 0.2]))
+    several = printed(planted([0.5, 0.6, 0.7], [0.5, 0.6], [0.1, 0.1, 0.2]))
     assert "over 3 seeds" in several
     assert "95 % over seeds" in several
     assert "Diverged and left out: 1 on noisy." in several
@@ -114,25 +116,27 @@ def test_the_table_says_what_it_is_of(folder, capsys, monkeypatch):
     assert "learner" not in several
     only = planted([0.5], [0.5], [0.1])
     renamed = {twin: {"DCI": values["MIG"], **values} for twin, values in only.values.items()}
-    both = said(replace(only, values=renamed, chance={"DCI": 0.0, "MIG": 0.0}))
+    both = printed(replace(only, values=renamed, chance={"DCI": 0.0, "MIG": 0.0}))
     assert "DCI: disentanglement; learner: unpick's fast boosting, a proxy." in both
-    one = said(planted([0.5], [0.5], [0.1]))
+    one = printed(planted([0.5], [0.5], [0.1]))
     assert "one seed" in one
     assert "95 %" not in one
     assert "left out" not in one
-    assert "owes 80% of its MIG to local variance structure, of one seed." in one
-    assert "–" in said(planted([0.5], [0.5], [0.1], chance=0.6))
+    assert (
+        "loses 80% of its MIG when local variance no longer follows the factors (one seed)." in one
+    )
+    assert "–" in printed(planted([0.5], [0.5], [0.1], chance=0.6))
 
 
 def test_a_twin_knows_what_it_is_a_twin_of_and_what_it_was_made_against(folder):
     twin = read_twin(folder)
     assert twin.original == ORIGINAL
-    assert base_of(twin) == BASE
+    assert read_base(twin) == BASE
     document = json.loads((folder / "twin.json").read_text())
     del document["recipe"]
     (folder / "twin.json").write_text(json.dumps(document))
     with pytest.raises(ValueError, match="no recipe"):
-        base_of(twin)
+        read_base(twin)
 
 
 def hue(colour):
@@ -167,15 +171,15 @@ def test_chance_is_the_mean_of_several_projections():
     weights = torch.randn(5, x.shape[1], 3, generator=torch.Generator().manual_seed(0))
     scores = [mutual_information_gap((x @ w).double().numpy(), factors).score for w in weights]
     assert max(scores) > 1.2 * min(scores)
-    assert untrained(dataset, test, 3)["MIG"] == pytest.approx(np.mean(scores), rel=1e-6)
+    assert chance_scores(dataset, test, 3)["MIG"] == pytest.approx(np.mean(scores), rel=1e-6)
 
 
 @pytest.mark.usefixtures("only_mig")
-def test_a_method_that_is_misled_owes_and_one_that_is_not_does_not(folder):
+def test_a_method_that_is_misled_loses_and_one_that_is_not_does_not(folder):
     misled = stress_model(two_hues, read_twin(folder), seeds=1)
     steady = stress_model(lambda data, seed: two_hues(data, 1), read_twin(folder), seeds=1)
-    assert misled.owed("MIG").share > 0.3
-    assert abs(steady.owed("MIG").share) < 0.1
+    assert misled.lost_share("MIG").value > 0.3
+    assert abs(steady.lost_share("MIG").value) < 0.1
     assert misled.values["original"]["MIG"] > 0.5 > misled.chance["MIG"] > 0
     assert misled.change["noisy"] == pytest.approx(0.1 / 3**0.5, rel=0.15)  # less at the borders
     assert misled.change["original"] == 0
@@ -192,12 +196,12 @@ def test_the_command_prints_a_table_and_a_sentence(folder, tmp_path, capsys, mon
         with pytest.raises(SystemExit) as stop:
             main(["stress", target, "--perturbed", str(folder), "--seeds", "2", *options])
         out = capsys.readouterr().out
-        told = " ".join(out.split())
+        table = " ".join(out.split())
         assert stop.value.code == 0
-        assert told.startswith("score chance original noisy perturbed owed")
-        assert "over 2 seeds" in told
+        assert table.startswith("score chance original noisy perturbed lost")
+        assert "over 2 seeds" in table
         assert out.splitlines()[-1].startswith(target)
-    assert "owes" in out.splitlines()[-1]
+    assert "loses" in out.splitlines()[-1]
     assert len([*(tmp_path / "here").glob("shapes3d*")]) == 6
 
 
@@ -260,7 +264,7 @@ def late(dataset, seed):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "which model"),
         (["beta-vae"], "on which twin"),
@@ -285,15 +289,15 @@ def late(dataset, seed):
         ),
     ],
 )
-def test_mistakes_are_told_in_one_line(arguments, said, folder, capsys, tmp_path, monkeypatch):
+def test_mistakes_are_told_in_one_line(arguments, message, folder, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "strange.py").write_text(STRANGE)
     with pytest.raises(SystemExit) as stop:
         main(["stress", *(word.format(folder) for word in arguments)])
     assert stop.value.code == 2
     *before, last = capsys.readouterr().err.splitlines()
-    assert said in last
-    assert any("Traceback" in line for line in before) == ("failed" in said)
+    assert message in last
+    assert any("Traceback" in line for line in before) == ("failed" in message)
 
 
 def test_options_of_trainings_are_refused_for_a_function(folder, capsys):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from unpick.plots.comparison import Entry, comparison
+from unpick.plots.comparison import ComparedValues, comparison
 
 
 def drawn(entry):
@@ -20,7 +20,9 @@ def drawn(entry):
 
 
 def test_values_stand_where_they_are():
-    found, reach, words = drawn(Entry("a", np.array([0.1, 0.5, math.nan]), (0.4, 0.1), 0.6))
+    found, reach, words = drawn(
+        ComparedValues("a", np.array([0.1, 0.5, math.nan]), (0.4, 0.1), 0.6)
+    )
     assert found["o"] == [[0.1, 0.5]]  # a seed without a value has no dot
     assert found["|"] == [pytest.approx([0.3])]
     assert found["D"] == [[0.4]]
@@ -30,17 +32,17 @@ def test_values_stand_where_they_are():
 
 
 def test_what_is_not_known_is_not_drawn():
-    found, reach, words = drawn(Entry("a", np.array([0.1]), (0.4, math.nan)))
+    found, reach, words = drawn(ComparedValues("a", np.array([0.1]), (0.4, math.nan)))
     assert "None" not in found
     assert not reach
     assert "chance" not in words
-    assert "D" not in drawn(Entry("a", np.array([0.1])))[0]
+    assert "D" not in drawn(ComparedValues("a", np.array([0.1])))[0]
     with pytest.raises(ValueError, match="at least one entry"):
         comparison({"empty": []}, "score")
 
 
 def test_lines_are_in_their_order():
-    entries = [Entry("first", np.array([0.1])), Entry("second", np.array([0.9]))]
+    entries = [ComparedValues("first", np.array([0.1])), ComparedValues("second", np.array([0.9]))]
     (axes,) = comparison({"one": entries[:1], "two": entries[1:]}, "score").axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
     high, low = axes.get_yticks()

@@ -13,10 +13,10 @@ from unpick.papers.zietlow2022.thesis_4.spectra import (
     latent_spectra,
     pixel_spectra,
 )
-from unpick.plots.comparison import Entry
+from unpick.plots.comparison import ComparedValues
 from unpick.plots.restart_scores import (
     Search,
-    dots,
+    draw_dots,
     factor_bars,
     grouped_scores,
     histograms,
@@ -43,12 +43,12 @@ def test_groups_share_colours_and_show_what_was_published():
         {
             "one": {
                 "A": [
-                    Entry("before", np.array([0.1, math.nan, 0.3]), (0.5, 0.1)),
-                    Entry("after", np.array([0.7])),
+                    ComparedValues("before", np.array([0.1, math.nan, 0.3]), (0.5, 0.1)),
+                    ComparedValues("after", np.array([0.7])),
                 ],
-                "B": [Entry("after", np.array([0.9]), (0.4, math.nan))],
+                "B": [ComparedValues("after", np.array([0.9]), (0.4, math.nan))],
             },
-            "two": {"B": [Entry("before", np.array([0.2]))]},
+            "two": {"B": [ComparedValues("before", np.array([0.2]))]},
         },
         "score",
     )
@@ -65,13 +65,13 @@ def test_groups_share_colours_and_show_what_was_published():
 
 def test_a_bar_stands_at_the_mean_of_the_dots():
     axes = violins({"d": {"m": Search(np.array([0.2]), {}, {})}}, "s").axes[0]
-    dots(axes, 5.0, np.array([0.1, 0.2, 0.6]), ORANGE, 0.4)
+    draw_dots(axes, 5.0, np.array([0.1, 0.2, 0.6]), ORANGE, 0.4)
     places, bar = axes.lines[-2], axes.lines[-1]
     assert np.ptp(np.asarray(places.get_xdata())) < 0.4
     assert np.asarray(bar.get_xdata()) == pytest.approx([4.8, 5.2])
     assert np.asarray(bar.get_ydata()) == pytest.approx([0.3, 0.3])
     before = len(axes.lines)
-    dots(axes, 5.0, np.array([math.nan]), ORANGE)
+    draw_dots(axes, 5.0, np.array([math.nan]), ORANGE)
     assert len(axes.lines) == before
 
 

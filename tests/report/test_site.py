@@ -19,7 +19,7 @@ from unpick import papers, study
 from unpick.cli.report import report
 from unpick.data.idx import MNIST
 from unpick.pages.page import Link, Table, write_page
-from unpick.pages.terminal import show
+from unpick.pages.terminal import print_table
 from unpick.papers import ledger as ledgers
 from unpick.report import ledger_page
 from unpick.report.markdown import write_markdown
@@ -345,7 +345,7 @@ def test_markdown_is_the_same_twice_and_traces_every_number(tmp_path):
 def test_text_of_cells_is_never_markup():
     stream = io.StringIO()
     rows = (("[red]x", Link("[b]", "#y")),)
-    show(Table("[i]cap", ("[u]", "v"), rows), Console(file=stream, width=40))
+    print_table(Table("[i]cap", ("[u]", "v"), rows), Console(file=stream, width=40))
     assert all(text in stream.getvalue() for text in ("[red]x", "[b]", "[i]cap", "[u]"))
 
 

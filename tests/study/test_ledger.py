@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unpick.pages.formula import plain, prose
+from unpick.pages.formula import text_to_html, text_to_unicode
 from unpick.papers.ledger import LEDGER, ledger
 from unpick.study.ledger import Correction, Entry, Evidence, Mutation, judge
 from unpick.study.ledger.checks import Everywhere, Order
@@ -62,13 +62,13 @@ def test_an_entry_can_be_read_everywhere(name):
         texts.append(entry.correction.text)
         formulas.append(entry.correction.formula)
     for text in [*texts, *[f"$${formula}$$" for formula in formulas if formula]]:
-        html = prose(text)
+        html = text_to_html(text)
         assert "\\" not in html
         assert "$" not in html
         for element in re.findall("<math.*?</math>", html):
             assert "".join(ElementTree.fromstring(element).itertext())
-        assert "\\" not in plain(text).replace("\\\\", ""), plain(text)
-        assert "$" not in plain(text)
+        assert "\\" not in text_to_unicode(text).replace("\\\\", ""), text_to_unicode(text)
+        assert "$" not in text_to_unicode(text)
     assert "$" not in entry.title
     assert entry.formula
     assert entry.assumptions

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Heavy imports live inside the verbs."""
+"""The command line: parse, call, print. Commands import heavy modules when they run."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ from unpick.names import pick
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Entry point of `unpick`; exits 2 with one line if something is wrong with what was asked."""
+    """Entry point of `unpick`; a mistake in the arguments prints one line and exits 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in ([], ["-h"], ["--help"], ["help"]):
         write(HELP)
@@ -46,11 +46,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """Where the demo puts what it makes.
+    """Where the demo writes.
 
     Attributes:
         report: The folder of the report.
-        runs: The folder of run folders; a second demo reads them.
+        runs: The folder of run folders; finished runs are read.
     """
 
     report: Path = Path("demo-report")
@@ -87,4 +87,4 @@ usage: unpick COMMAND [OPTIONS]
 
 {listed(VERBS)}
 
-`unpick COMMAND --help` tells more; `unpick --version` tells the version."""
+`unpick COMMAND --help` prints its options; `unpick --version` prints the version."""

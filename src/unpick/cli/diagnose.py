@@ -15,16 +15,16 @@ from unpick.names import pick
 
 @dataclass(frozen=True)
 class DiagnoseOptions:
-    """What to look at.
+    """What to diagnose.
 
     Attributes:
         data: A data set by name, or a .npy or .npz file of observations.
         factors: A .npy file of generative factors, one row an observation.
-        likelihood: What the decoder's output is the mean of.
-        beta: What the model was trained with.
-        samples: Observations, at most.
-        jacobians: Observations at which the decoder is linearised.
-        report: Where the page and its pictures go.
+        likelihood: The distribution whose mean the decoder returns.
+        beta: The weight of the KL in training, beside a loss summed over pixels.
+        samples: Number of observations, at most.
+        jacobians: Number of observations at which the decoder's Jacobian is taken.
+        report: The folder of the page and its pictures.
     """
 
     data: str = ""
@@ -38,11 +38,11 @@ class DiagnoseOptions:
 
 @dataclass(frozen=True)
 class NoData:
-    """No data set by name, so no options of one."""
+    """Stands for the options of a data set where none is named."""
 
 
 def diagnose(arguments: Arguments) -> None:
-    """Which latents are alive, how they lie, and whether beta was right: of any model."""
+    """Diagnose any model: active latents, alignment, whether beta was right."""
     if not arguments or arguments[0].startswith("-"):
         write(DIAGNOSE_HELP)
         if {"-h", "--help"} & {*arguments}:
@@ -62,14 +62,17 @@ def diagnose(arguments: Arguments) -> None:
     options = parsed.options
     if options.samples < 2:
         fail(f"samples must be at least 2, got {options.samples}")
-    given = of_run(Path(target), options.samples) if Path(target).is_dir() else of_file(target)
+    if Path(target).is_dir():
+        given = load_run(Path(target), options.samples)
+    else:
+        given = load_model(target)
     if name or options.factors is not None:
         if kind is not NoData and options.factors is not None:
             fail("--factors belong to the rows of a file: with a data set by name leave them out")
-        for stale in ("factors", "factor_names", "categorical"):  # they were of other rows
+        for stale in ("factors", "factor_names", "categorical"):  # they belong to other rows
             given.pop(stale, None)
     if kind is not NoData:
-        given |= of_dataset(parsed.chosen.load(), options.samples)
+        given |= load_test_part(parsed.chosen.load(), options.samples)
     elif name:
         given["x"] = read_array(Path(name))
     if "x" not in given:
@@ -77,17 +80,17 @@ def diagnose(arguments: Arguments) -> None:
     if options.factors is not None:
         given["factors"] = read_array(options.factors, pixels=False)
     settings = {"likelihood": options.likelihood, "beta": options.beta}
-    given |= {key: value for key, value in settings.items() if asked(f"--{key}", rest)}
-    examine(**some_rows(given, options.samples), points=options.jacobians, report=options.report)
+    given |= {key: value for key, value in settings.items() if is_given(f"--{key}", rest)}
+    examine(**subsample(given, options.samples), points=options.jacobians, report=options.report)
 
 
-def asked(option: str, arguments: Arguments) -> bool:
+def is_given(option: str, arguments: Arguments) -> bool:
     """Whether an option is among the arguments."""
     return any(word == option or word.startswith(f"{option}=") for word in arguments)
 
 
-def some_rows(given: dict[str, Any], samples: int) -> dict[str, Any]:
-    """At most so many observations, drawn at random with their factors: files may be sorted."""
+def subsample(given: dict[str, Any], samples: int) -> dict[str, Any]:
+    """Draw at most `samples` observations at random, with their factors: files may be sorted."""
     import torch
 
     n = len(given["x"])
@@ -97,16 +100,16 @@ def some_rows(given: dict[str, Any], samples: int) -> dict[str, Any]:
     return given | {key: given[key][rows] for key in ("x", "factors") if key in given}
 
 
-def of_file(target: str) -> dict[str, Any]:
-    """What FILE.py:function returns: encode and decode, perhaps x, perhaps factors."""
-    returned = attempt(target, function_of(target))
+def load_model(target: str) -> dict[str, Any]:
+    """Call FILE.py:function, which returns encode, decode, perhaps x, perhaps factors."""
+    returned = call_user_function(target, load_function(target))
     if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
-        fail(f"{target} must return (encode, decode), with x and factors after them if it likes")
+        fail(f"{target} must return (encode, decode), or with x, or x and factors after them")
     return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
 
 
-def function_of(target: str) -> Callable[..., Any]:
-    """The function that FILE.py:function names."""
+def load_function(target: str) -> Callable[..., Any]:
+    """Load the function that FILE.py:function names."""
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
         fail(f"{target} is no folder, and no function named as FILE.py:function")
@@ -118,15 +121,15 @@ def function_of(target: str) -> Callable[..., Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    attempt(target, spec.loader.exec_module, module)
+    call_user_function(target, spec.loader.exec_module, module)
     function: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(function):
         fail(f"{file} has no function {name!r}")
     return function
 
 
-def attempt(target: str, function: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
-    """What a stranger's function returns; if it fails, the traceback and one line say where."""
+def call_user_function(target: str, function: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
+    """Call a user's function; if it raises, print the traceback and one line, and exit 2."""
     try:
         return function(*given)
     except Exception as error:
@@ -134,8 +137,8 @@ def attempt(target: str, function: Callable[..., Any], *given: Any) -> Any:  # n
         fail(f"{target} failed, see above: {type(error).__name__}: {error}")
 
 
-def of_run(folder: Path, samples: int) -> dict[str, Any]:
-    """A finished run of our own."""
+def load_run(folder: Path, samples: int) -> dict[str, Any]:
+    """Model, observations and factors of a finished run."""
     from unpick.probe import probe_run
     from unpick.runs import read
 
@@ -160,8 +163,8 @@ def of_run(folder: Path, samples: int) -> dict[str, Any]:
     return given
 
 
-def of_dataset(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN401
-    """Observations of the test part, and their factors if it has some."""
+def load_test_part(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN401
+    """Observations of the test part, and their factors if the data set has any."""
     from unpick.data import split
 
     test = split(dataset).test[:samples]
@@ -176,7 +179,7 @@ def of_dataset(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN401
 
 
 def read_array(file: Path, pixels: bool = True) -> Any:  # noqa: ANN401
-    """The array in a .npy file, or the only one in a .npz, as float32."""
+    """Read the array in a .npy file, or the only one in a .npz, as float32."""
     import numpy as np
     import torch
 
@@ -203,16 +206,16 @@ DIAGNOSE_HELP = """usage: unpick diagnose FILE.py:function --data DATA [OPTIONS]
 
 The function takes no arguments and returns (encode, decode), or (encode, decode, x), or
 (encode, decode, x, factors). encode maps observations to a mean, (mean, log-variance), (mean,
-Cholesky factor) or a torch distribution; decode maps latents to mean observations. Prints what it
-finds and writes a page with pictures. The model is not changed.
+Cholesky factor) or a torch distribution; decode maps latents to mean observations. Prints the
+findings and writes a page with pictures. The model is not changed.
 
   --data DATA        a data set (`unpick data list`) with its own options, or a .npy or .npz file
   --factors FILE     generative factors, .npy, one row an observation
   --likelihood L     gaussian (squared error) or bernoulli (cross-entropy)
-  --beta B           what it was trained with, beside a loss summed over pixels
-  --samples N        observations, at most (5000)
-  --jacobians N      of those, how many to linearise the decoder at (500)
-  --report FOLDER    where the page goes (diagnosis)
+  --beta B           weight of the KL in training, beside a loss summed over pixels
+  --samples N        number of observations, at most (5000)
+  --jacobians N      number of those at which the decoder's Jacobian is taken (500)
+  --report FOLDER    the folder of the page (diagnosis)
 
   unpick diagnose my_model.py:load --data sprites --size 32 --likelihood bernoulli
   unpick diagnose my_model.py:load --data images.npy --factors labels.npy

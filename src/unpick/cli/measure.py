@@ -33,7 +33,7 @@ class MeasureOptions:
 
 
 def measure(arguments: Arguments) -> None:
-    """Every measure of finished runs: geometry, and all metrics with intervals."""
+    """Measure finished runs: geometry of the decoder, and all metrics with intervals."""
     if not arguments or {"-h", "--help"} & {*arguments}:
         write(MEASURE_HELP)
         if arguments:
@@ -48,7 +48,7 @@ def measure(arguments: Arguments) -> None:
 
     from rich.console import Console
 
-    from unpick.pages import score_table, show
+    from unpick.pages import print_table, score_table
     from unpick.probe.card import CardOptions, measure_card
     from unpick.runs import read
 
@@ -67,29 +67,29 @@ def measure(arguments: Arguments) -> None:
     for run in runs:
         dataset = datasets[run.config.data]
         with progress.status(run.path.name) as status:
-            on_progress = partial(_update, status, run.path.name)
+            on_progress = partial(_show_progress, status, run.path.name)
             cards[str(run.path)] = measure_card(run, dataset, parsed.card, on_progress)
         if not parsed.options.json:
             write(str(run.path))
             names = [factor.name for factor in dataset.factors] if console.width >= WIDE else ()
-            show(score_table(cards[str(run.path)], names), console)
+            print_table(score_table(cards[str(run.path)], names), console)
     if parsed.options.json:
-        write(notation.dumps(_documents(runs, datasets, cards, parsed.card), indent=1))
+        write(notation.dumps(_to_json(runs, datasets, cards, parsed.card), indent=1))
     elif len(runs) > 1:
-        _summary(runs, [*datasets.values()], cards, console)
+        _print_summary(runs, [*datasets.values()], cards, console)
 
 
-def _update(status: "Status", run: str, what: str) -> None:
+def _show_progress(status: "Status", run: str, what: str) -> None:
     status.update(f"{run}: {what}")
 
 
-def _documents(
+def _to_json(
     runs: "list[Run]",
     datasets: "Mapping[DataConfig, Dataset]",
     cards: "Mapping[str, Scorecard]",
     options: "CardOptions",
 ) -> dict[str, Any]:
-    """What is printed as JSON: of each run the options and all scores."""
+    """The options and all scores of each run, as JSON takes them."""
     from unpick.probe.card import scores_to_json
 
     return {
@@ -104,14 +104,14 @@ def _documents(
     }
 
 
-def _summary(
+def _print_summary(
     runs: "list[Run]",
     datasets: "list[Dataset]",
     cards: "Mapping[str, Scorecard]",
     console: "Console",
 ) -> None:
-    """Mean and deviation over runs, and how far the runs agree."""
-    from unpick.pages import Table, show
+    """Print mean and deviation over runs, and how well the runs agree (UDR)."""
+    from unpick.pages import Table, print_table
     from unpick.probe.card import agreement
 
     values: dict[str, list[float]] = {}
@@ -138,7 +138,7 @@ def _summary(
     }
     footnotes = [f"DCI: {note}" for note in sorted(notes)]
     columns = ("measure", "mean", "least", "most")
-    show(Table(caption, columns, tuple(rows), tuple(footnotes)), console)
+    print_table(Table(caption, columns, tuple(rows), tuple(footnotes)), console)
     if len(datasets) > 1:
         return
     found = agreement(runs, datasets[0])
@@ -148,14 +148,14 @@ def _summary(
             for run, value in zip(runs, found.per_model, strict=True)
         ]
         title = "UDR (lasso): agreement of a run's latents with the other runs'."
-        show(Table(title, ("run", "UDR"), tuple(named)), console)
+        print_table(Table(title, ("run", "UDR"), tuple(named)), console)
 
 
 MEASURE_HELP = """usage: unpick measure RUN [RUN ...] [OPTIONS]
 
 Prints distance to orthogonality, active latents and, where the data set has factors, every metric
 with its 95 % interval over the choice of test observations. Every measure is cached in the run's
-folder and taken again only if its code or settings change. Several runs: a summary and UDR, too.
+folder and taken again only if its code or settings change. Several runs add a summary and UDR.
 
   --samples N   observations of the test part, at most (15000)
   --learner L   of DCI: fast (a proxy, seconds) or gradient-boosting (the usual one, minutes)

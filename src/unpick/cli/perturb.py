@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PerturbOptions:
-    """How to make the twin; the options below are of the models it is made against.
+    """How to make the twin; all other options describe the models it is made against.
 
     Attributes:
-        epsilon: No pixel changes by more.
+        epsilon: Largest change of a pixel.
         restarts: Train this many models, seeds counted from --seed, and choose among them.
-        choose: By which score; udr needs no factors.
-        ensemble: Models on each side, the most and the least disentangled.
+        choose: Score that picks the most and the least disentangled; udr needs no factors.
+        ensemble: Number of models on each side.
         change_steps: Batches on which the change is trained.
-        change_batch: Observations in each of them.
+        change_batch: Observations in each of these batches.
         change_rate: Learning rate of the change.
-        decoder_rate: Of the decoders that adapt to it.
-        change_seed: First weights of the change, batches, noise.
+        decoder_rate: Learning rate of the decoders, which adapt to the change.
+        change_seed: Seed of the change's first weights, batches and noise.
         samples: Latents drawn for each observation.
-        decoder_batches: For the decoders, before each batch for the change.
-        levels: At how many values of its one neuron the change is tabulated.
-        preset: Whose set-up to start from: of the thesis where it has the data set, by default.
+        decoder_batches: Batches that train the decoders before each batch for the change.
+        levels: Number of values of the neuron at which the change is tabulated.
+        preset: The paper whose set-up to start from; by default the thesis, if it has one.
         network: Another kind of network than the preset's, with its own defaults.
         optimiser: Another optimiser than the preset's, with its own defaults.
-        out: The folder of the twin; by default its own in the folder of rendered data.
+        out: The folder of the twin; by default one in the folder of rendered data.
         jobs: Worker processes; 0 is one a core.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
@@ -96,15 +96,15 @@ def perturb(arguments: Arguments) -> None:
     seconds = options.checkpoint_seconds
     runner = Runner(options.runs, options.jobs, options.progress, checkpoint_seconds=seconds)
     twin = make_twin(config, runner, path=options.out)
-    _tell(twin, config.choose.upper())
+    print_twin(twin, config.choose.upper())
 
 
-def _tell(twin: "Perturbed", score: str) -> None:
-    """What was chosen, how large the change is, and how to use it."""
+def print_twin(twin: "Perturbed", score: str) -> None:
+    """Print which restarts were chosen, how large the change is, and how to use the twin."""
     from rich.console import Console
 
     from unpick.data.twins import describe, read_document
-    from unpick.pages import Table, show
+    from unpick.pages import Table, print_table
 
     document = read_document(twin.folder)
     report: dict[str, Any] = document["report"]
@@ -114,21 +114,23 @@ def _tell(twin: "Perturbed", score: str) -> None:
         pruned = "over-pruned" if each["over_pruned"] else ""
         rows.append((str(each["seed"]), f"{each['score']:.3f}", "".join(sides), pruned))
     table = Table(f"Restarts by {score}.", ("seed", score, "chosen as", ""), tuple(rows))
-    show(table, Console())
+    print_table(table, Console())
     for when, images in {"before": "original", "after": "changed"}.items():
         losses = report[when]
         gap = losses["entangled"] - losses["disentangled"]
         write(
-            f"decoders fitted anew to {images} images lose {losses['entangled']:.5g} entangled, "
+            f"decoders refitted to {images} images lose {losses['entangled']:.5g} entangled, "
             f"{losses['disentangled']:.5g} disentangled: difference {gap:.4g}"
         )
     write(
         f"change: at most {report['largest change']:.4g} (allowed {document['epsilon']:g}), "
         f"on average {report['mean change']:.4g}"
     )
-    write(f"  {report['varying']:.0%} of it differ between images, the rest is one pattern on all")
+    write(
+        f"  {report['varying']:.0%} of it differs between images, the rest is one pattern on all"
+    )
     if report["after"]["entangled"] >= report["after"]["disentangled"]:
-        write("the entangled side is not the cheaper one yet: more --change-steps may help")
+        write("entangled models do not have the lower loss yet: more --change-steps may help")
     options = describe(twin.original)
     name, folder = options.pop("name"), str(twin.folder)
     plain = describe(type(twin.original)())
@@ -146,18 +148,19 @@ def _tell(twin: "Perturbed", score: str) -> None:
 
 PERTURB_HELP = """usage: unpick perturb DATA|RUN [OPTIONS]
 
-Trains restarts of a beta-VAE on a data set, or on that of a run in its set-up (what is in --runs,
-by default beside that run, is read), chooses the most and the least disentangled, and trains a
-small additive change of the images that makes the entangled one the cheaper of the two (Zietlow
-2022, chapter 4). No pixel changes by more than --epsilon, and factors stay as they are: the twin
-is a data set like any other. The same command again reads it, and goes on with it if it was
-interrupted. `unpick perturb DATA --help` lists all options, those of the models included.
+Trains restarts of a beta-VAE on a data set and chooses the most and the least disentangled. Then
+it trains a small additive change of the images, under which the entangled model reconstructs
+better than the disentangled one (Zietlow 2022, chapter 4). No pixel changes by more than
+--epsilon, and factors stay as they are: the twin is a data set like any other. With RUN, the
+restarts have the set-up of that run and lie beside it. The same command again reads a finished
+twin and resumes an interrupted one. `unpick perturb DATA --help` lists all options, those of the
+models included.
 
   unpick perturb sprites --size 32 --epsilon 0.1
   unpick perturb shapes3d --size 32 --epsilon 0.175 --ensemble 4 --latents 6 --beta 32
   unpick perturb runs/sprites-beta-vae-seed0-0123456789ab --restarts 8
 
-The set-ups of the papers, where it starts from, take days; docs/twins.md has a short one.
+It starts from the set-ups of the papers, which take days; docs/twins.md has a short one.
 
   unpick train sprites --size 32 --perturbed FOLDER     train on the twin
-  unpick train sprites --size 32 --noisy 0.1            on the control: noise, as large at most"""
+  unpick train sprites --size 32 --noisy 0.1            on the control: noise of that size"""

@@ -9,13 +9,13 @@ from unpick.arguments import Arguments, fail, parse, write
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Where runs are read from and pages go to.
+    """Where runs are read and pages are written.
 
     Attributes:
         runs: The folder of run folders.
         report: The folder of the site.
-        markdown: A folder for Markdown, too; of each study the scale that has the most runs. A
-            page that was made of more runs than are here is kept.
+        markdown: Also write Markdown into this folder, for each study at the scale with the most
+            runs. A page that was made of more runs than are here is kept.
     """
 
     runs: Path = Path("runs")

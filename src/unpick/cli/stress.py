@@ -1,12 +1,13 @@
 """`unpick stress`."""
 
+import math
 from dataclasses import dataclass, make_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unpick.arguments import Arguments, fail, parse, value_of, write
-from unpick.cli.diagnose import attempt, function_of
+from unpick.cli.diagnose import call_user_function, load_function
 from unpick.names import pick
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StressOptions:
-    """How to stress it.
+    """How to stress one of our objectives.
 
     Attributes:
         perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
@@ -35,12 +36,12 @@ class StressOptions:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How to stress anybody's model.
+    """How to stress a model of your own.
 
     Attributes:
         perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
         seeds: Trainings on each of the three data sets.
-        path: Where the files of the original are, if it is made of files.
+        path: Where the files of the original are, if it is read from files.
     """
 
     perturbed: Path
@@ -49,7 +50,7 @@ class FitOptions:
 
 
 def stress(arguments: Arguments) -> None:
-    """How much of its score a method owes to local variance structure."""
+    """Print how much score a method loses when local variance no longer follows the factors."""
     if not arguments or arguments[0].startswith("-"):
         write(STRESS_HELP)
         if {"-h", "--help"} & {*arguments}:
@@ -65,35 +66,36 @@ def stress(arguments: Arguments) -> None:
     from unpick.data.twins import read_twin
 
     twin = read_twin(Path(folder), value_of("--path", rest, ""))
-    found = of_file(target, rest, twin) if ".py" in target else of_objective(target, rest, twin)
-    tell(target, twin, found)
+    start = stress_function if ".py" in target else stress_objective
+    found = start(target, rest, twin)
+    print_stress(target, twin, found)
 
 
-def of_file(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
-    """Anybody's model: FILE.py:function trains it on a data set, for a seed."""
+def stress_function(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
+    """Stress a user's model: FILE.py:function trains it on a data set, for a seed."""
     from rich.console import Console
 
-    from unpick.perturb.stress import check, stress_model
+    from unpick.perturb.stress import check_twin, stress_model
 
     options = parse(FitOptions, rest, f"unpick stress {target}")
-    check(twin, options.seeds)
-    fit = function_of(target)
+    check_twin(twin, options.seeds)
+    fit = load_function(target)
     with Console(stderr=True).status("") as status:
         run = partial(stress_model, fit, twin, seeds=options.seeds, on_progress=status.update)
-        found: Stress = attempt(target, run)
+        found: Stress = call_user_function(target, run)
     return found
 
 
-def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
-    """One of ours, trained like the models that the twin was made against."""
+def stress_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
+    """Stress one of our objectives, trained like the models that the twin was made against."""
     from unpick.objectives import OBJECTIVES
-    from unpick.perturb.stress import base_of
+    from unpick.perturb.stress import read_base
     from unpick.perturb.stress import stress as run
     from unpick.runs import Runner, keep_memory
     from unpick.training import RunConfig
     from unpick.training.presets import same_beta, with_objective
 
-    base, objective = base_of(twin), pick(OBJECTIVES, target, "objective")
+    base, objective = read_base(twin), pick(OBJECTIVES, target, "objective")
     if objective is not type(base.objective):
         base = with_objective(base, same_beta(objective, base.objective))
     whole = make_dataclass("Whole", [("command", StressOptions), ("run", RunConfig)])
@@ -110,12 +112,12 @@ def of_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     )
 
 
-def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
-    """The table, and the answer in a sentence."""
+def print_stress(target: str, twin: "Perturbed", found: "Stress") -> None:
+    """Print the table, and the result in one sentence."""
     from rich.console import Console
 
     from unpick.metrics.importance import LEARNERS
-    from unpick.pages import Table, show
+    from unpick.pages import Table, print_table
     from unpick.perturb.stress import TWINS
 
     def cell(values: Any) -> str:  # noqa: ANN401
@@ -124,17 +126,17 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
 
     rows = []
     for measure in found.measures:
-        owed = found.owed(measure)
-        share = f"{owed.share:.0%}" if owed.share == owed.share else "–"
-        between = f" ({owed.low:.0%} to {owed.high:.0%})" if owed.low == owed.low else ""
+        lost = found.lost_share(measure)
+        share = "–" if math.isnan(lost.value) else f"{lost.value:.0%}"
+        between = "" if math.isnan(lost.low) else f" ({lost.low:.0%} to {lost.high:.0%})"
         scores = [cell(found.values[name][measure]) for name in TWINS]
         rows.append((measure, f"{found.chance[measure]:.3f}", *scores, share + between))
     several = found.seeds > 1
     how = f"mean ± standard deviation over {found.seeds} seeds" if several else "one seed"
     caption = (
         f"{target} on {twin.original.name} and its twins, {how}. chance: random linear "
-        "projections. owed: (noisy - perturbed) / original, what the structure of the change "
-        "takes away and noise with the same largest change does not"
+        "projections. lost: (noisy - perturbed) / original, the share of the score that the "
+        "perturbation takes away and noise with the same largest change does not"
         f"{'; in brackets 95 % over seeds' if several else ''}."
     )
     left = {name: found.seeds - len(found.values[name]["MIG"]) for name in TWINS}
@@ -148,42 +150,41 @@ def tell(target: str, twin: "Perturbed", found: "Stress") -> None:
         ),
         *(f"Diverged and left out: {left[name]} on {name}." for name in TWINS if left[name]),
     )
-    show(Table(caption, ("score", "chance", *TWINS, "owed"), tuple(rows), notes), Console())
-    write(sentence(target, found))
+    print_table(Table(caption, ("score", "chance", *TWINS, "lost"), tuple(rows), notes), Console())
+    write(summarise(target, found))
 
 
-def sentence(target: str, found: "Stress") -> str:
-    """What the MIG says."""
-    owed, chance = found.owed("MIG"), found.chance["MIG"]
-    if owed.share != owed.share:
+def summarise(target: str, found: "Stress") -> str:
+    """The result for the MIG, in one sentence."""
+    lost, chance = found.lost_share("MIG"), found.chance["MIG"]
+    if math.isnan(lost.value):
         return (
             f"{target} has learnt nothing to lose: on the original its MIG, "
             f"{found.values['original']['MIG'].mean():.3f}, is not above chance, {chance:.3f}."
         )
-    if owed.high < 0:
-        return (
-            f"{target} owes nothing of its MIG to local variance structure: the change helps it."
-        )
-    doubt = ", of one seed" if owed.low != owed.low else ""
-    if owed.low <= 0 <= owed.high:
-        doubt = ", which may be chance"
-    return f"{target} owes {owed.share:.0%} of its MIG to local variance structure{doubt}."
+    when = "when local variance no longer follows the factors"
+    if lost.high < 0:
+        return f"{target} loses none of its MIG {when}: it gains."
+    doubt = " (one seed)" if math.isnan(lost.low) else ""
+    if lost.low <= 0 <= lost.high:
+        doubt = " (which may be chance)"
+    return f"{target} loses {lost.value:.0%} of its MIG {when}{doubt}."
 
 
 STRESS_HELP = """usage: unpick stress MODEL --perturbed FOLDER [OPTIONS]
 
-Trains a method on a data set, on its twin with noise and on its perturbed twin, and prints how
-much of each score the method owes to the local variance structure of the data (Zietlow 2022,
-chapter 4). `unpick perturb DATA` makes the twin; the original follows from it.
+Trains a method on a data set, on its noisy twin and on its perturbed twin, and prints how much of
+each score the method loses when local variance no longer follows the factors (Zietlow 2022,
+chapter 4). `unpick perturb DATA` makes the twin, which also names its original.
 
   MODEL        an objective, such as beta-tcvae, trained like the models the twin was made against
                (every field of the configuration is an option: unpick stress MODEL --perturbed
                FOLDER --help), or FILE.py:function: called with a data set and a seed, it trains
                a model of its own and returns its encoder
-  --seeds N    trainings on each of the three (3)
-  --path PATH  where the files of the original are, if it is made of files
-  --runs DIR   of an objective: the folder of run folders; what is there is read (runs)
-  --jobs N     of an objective: worker processes; 0, the default, is one a core
+  --seeds N    trainings on each of the three data sets (3)
+  --path PATH  where the files of the original are, if it is read from files
+  --runs DIR   for an objective: the folder of run folders; finished runs are read (runs)
+  --jobs N     for an objective: worker processes; 0, the default, is one a core
 
   unpick stress slow-vae --perturbed twin/ --seeds 5
   unpick stress my_model.py:fit --perturbed twin/"""

@@ -19,7 +19,7 @@ class StudyOptions:
 
     Attributes:
         scale: quick (minutes on two cores), standard (an hour or so) or paper (as published).
-        seeds: As many of each entry; 0 is as many as the study says.
+        seeds: Runs of each cell; 0 is as many as the study says.
         jobs: Worker processes; 0 is one a core.
         runs: The folder of run folders.
         progress: Show progress bars.
@@ -44,7 +44,7 @@ class StudyOptions:
 
 
 def study(arguments: Arguments) -> None:
-    """Print a paper's table again: train what is missing, measure, compare, judge its claims."""
+    """Reproduce a paper's table: train what is missing, measure, compare, judge its claims."""
     if {"-h", "--help"} & {*arguments}:
         write(STUDY_HELP)
         return
@@ -106,7 +106,7 @@ def draw_figures(results: "Results", folder: Path, only: str = "") -> None:
 
 @dataclass(frozen=True)
 class StudiesOptions:
-    """Where to look.
+    """Where to look for runs.
 
     Attributes:
         runs: The folder of run folders.
@@ -120,7 +120,7 @@ def studies(arguments: Arguments) -> None:
     options = parse(StudiesOptions, arguments, "unpick studies")
     from rich.console import Console
 
-    from unpick.pages import Table, show
+    from unpick.pages import Table, print_table
     from unpick.papers import STUDIES
     from unpick.papers.costs import cost, on_disk
     from unpick.study import SCALES
@@ -136,19 +136,19 @@ def studies(arguments: Arguments) -> None:
         "Time: of training on two cores, from the measured speed of each network. Runs: finished "
         "ones in the folder of runs. `unpick study NAME --scale SCALE`"
     )
-    show(Table(caption, ("study", "time", "runs", "source"), tuple(rows)), Console())
+    print_table(Table(caption, ("study", "time", "runs", "source"), tuple(rows)), Console())
 
 
 STUDY_HELP = """usage: unpick study NAME [OPTIONS]
 
 Trains what is missing (the rest is read), measures it, and prints the table: ours, published, the
 difference in standard errors; then each claim of the source with its verdict. It can be stopped at
-any moment; the same command goes on. `unpick studies` lists the names, `unpick report` makes pages
+any moment; the same command resumes. `unpick studies` lists the names, `unpick report` makes pages
 with the figures of all that was run.
 
   --scale S    quick (minutes on two cores; the default), standard (an hour or so) or paper (as
                published)
-  --seeds N    of each entry; 0, the default, is as many as the study says
+  --seeds N    runs of each cell; 0, the default, is as many as the study says
   --jobs N     worker processes; 0, the default, is one a core
   --runs DIR   the folder of run folders (runs)
   --figures DIR

@@ -37,7 +37,8 @@ def theory(arguments: Arguments) -> None:
     from unpick.report.ledger import ledger_document, show_entry, show_ledger
 
     with Console(stderr=True).status("") as status:
-        whole = ids if one else [name for name in LEDGER if not ids or name[0] in _papers(ids)]
+        papers = set() if one else _check_papers(ids)
+        whole = ids if one else [name for name in LEDGER if not ids or name[0] in papers]
         judgements = ledger(whole, lambda name: status.update(f"checking {name}"))
     if options.json:
         write(notation.dumps(ledger_document(judgements), indent=1, ensure_ascii=False))
@@ -48,8 +49,8 @@ def theory(arguments: Arguments) -> None:
         show_ledger(judgements, Console())
 
 
-def _papers(words: Arguments) -> set[str]:
-    """The initials asked for."""
+def _check_papers(words: Arguments) -> set[str]:
+    """The initials of the given papers; an unknown one raises."""
     from unpick.names import pick
     from unpick.papers.ledger import PAPERS
 

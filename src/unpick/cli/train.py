@@ -27,7 +27,7 @@ def train(arguments: Arguments) -> None:
         fail("train: which data set? `unpick train synth-lin`, for example")
     config, options = train_options(arguments)
     config = replace(config, data=select_twin(config.data, options.perturbed, options.noisy))
-    if arguments[1:] and not arguments[1].startswith("-"):  # an objective of its own
+    if arguments[1:] and not arguments[1].startswith("-"):  # an objective is named
         write(f"objective: {config.objective}", sys.stderr)
     keep_memory()
     configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
@@ -49,16 +49,16 @@ def train(arguments: Arguments) -> None:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """How to train, as against what.
+    """How to train; the fields of the configuration say what.
 
     Attributes:
         seeds: Train this many seeds, counted from --seed.
-        preset: Whose set-up to start from: of the thesis where it has the data set, by default.
+        preset: The paper whose set-up to start from; by default the thesis, if it has one.
         network: Another kind of network than the preset's, with its own defaults.
         optimiser: Another optimiser than the preset's, with its own defaults.
         pairs: How the second of a pair is drawn, for objectives of pairs.
         perturbed: Train on the perturbed twin of the data set in this folder.
-        noisy: Train on the noisy twin: every pixel off by a fixed number, at most this large.
+        noisy: Train on the noisy twin, whose pixels have fixed noise of at most this size.
         jobs: Worker processes; 0 is one a core.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
@@ -86,10 +86,10 @@ class TrainOptions:
 def train_options(
     arguments: Arguments, kind: type = TrainOptions, verb: str = "train"
 ) -> tuple[Any, Any]:
-    """The configuration that the arguments describe: a data set, perhaps an objective, fields.
+    """Parse a data set, perhaps an objective, and fields into a configuration.
 
-    The folder of a run may stand for the data set and the objective: its configuration is then
-    where it starts from.
+    In place of data set and objective, the folder of a run may be given: its configuration is
+    then the default.
 
     Args:
         arguments: What follows the command.
@@ -104,13 +104,13 @@ def train_options(
     from unpick.training.presets import same_beta, with_network, with_objective
 
     data, rest, command = arguments[0], arguments[1:], kind()
-    # Which fields there are depends on these, so they are looked at first.
+    # These decide which fields there are, so they are read first.
     sources: dict[str, Source] = {source: source for source in get_args(Source)}
     source = pick(sources, value_of("--preset", rest, "default"), "preset")
     if data not in DATASETS and Path(data).is_dir():
         if "--preset" in rest or (rest and rest[0] in OBJECTIVES):
             fail(f"{data} is a folder: a run has its own set-up and objective")
-        config: RunConfig = config_in(Path(data))
+        config: RunConfig = read_run_config(Path(data))
         command = replace(command, runs=Path(data).resolve().parent)
     else:
         pick(DATASETS, data, "data set")
@@ -136,12 +136,12 @@ def train_options(
     return parsed.run, parsed.command
 
 
-def config_in(folder: Path) -> "RunConfig":
-    """The configuration of a run on an original data set."""
+def read_run_config(folder: Path) -> "RunConfig":
+    """Read the configuration of a run on an original data set."""
     from unpick.data import DATASETS
     from unpick.runs.disk import read_config
 
-    folder = folder.resolve()  # a run's folder is known by its name, which "." has not
+    folder = folder.resolve()  # "." has no name to check
     if not (folder / "config.json").is_file():
         fail(f"{folder} is neither a data set nor the folder of a run")
     config = read_config(folder)
@@ -154,7 +154,7 @@ TRAIN_HELP = """usage: unpick train DATA|RUN [OBJECTIVE] [OPTIONS]
 
 Starts from the set-up of a paper for that data set; every field of the configuration is an option:
 `unpick train DATA OBJECTIVE --help` lists them. The run goes to runs/, in a folder named by its
-configuration; the same command again reads it, and goes on with it if it was interrupted.
+configuration; the same command again reads a finished run and resumes an interrupted one.
 
 Another OBJECTIVE keeps the beta of the set-up if it has one, and its own defaults for the rest.
 The values in use are printed first.

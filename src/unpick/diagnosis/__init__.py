@@ -1,4 +1,4 @@
-"""Any model, examined with all instruments and told about in plain words."""
+"""Diagnose any model, and describe the findings in plain words."""
 
 from unpick.diagnosis.diagnose import diagnose
 from unpick.diagnosis.findings import Finding

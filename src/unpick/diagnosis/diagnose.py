@@ -1,4 +1,4 @@
-"""The instruments turned on anybody's model."""
+"""Diagnose any model: measure it, judge the numbers, print and draw them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,6 +27,7 @@ from unpick.geometry import (
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.metrics import scorecard
 from unpick.models.likelihood import Likelihood
+from unpick.names import unknown_choice
 from unpick.probe import Probe
 from unpick.probe.checks import check_model, check_observations
 from unpick.probe.trace import first_weight, without_trace
@@ -50,7 +51,7 @@ def diagnose(
     report: str | Path | None = "diagnosis",
     show: bool = True,
 ) -> Diagnosis:
-    """Say which latents of a model are alive, how they lie, and whether its beta was right.
+    """Say which latents of a model are active, how well they align, and whether beta was right.
 
     The model is called, never changed: not its mode, gradients, device, nor any random state.
 
@@ -66,14 +67,14 @@ def diagnose(
         categorical: Which of them are classes without an order.
         likelihood: What the decoder's output is the mean of: `gaussian` means that the squared
             error was minimised, `bernoulli` the cross-entropy.
-        beta: What the model was trained with, to compare with what its variances speak of: the
-            weight of the KL beside a loss summed over pixels, |x - x'|^2 without a half.
+        beta: What the model was trained with, to compare with the beta that its variances imply:
+            the weight of the KL beside a loss summed over pixels, |x - x'|^2 without a half.
         points: At how many of the observations to take the decoder's Jacobian.
         report: Folder for the HTML page with its pictures; None writes none.
         show: Print what was found.
     """
     if likelihood not in get_args(Likelihood):
-        raise ValueError(f"likelihood must be one of {get_args(Likelihood)}, got {likelihood!r}")
+        raise unknown_choice("likelihood", likelihood, Likelihood)
     if beta is not None and not beta > 0:
         raise ValueError(f"beta must be positive, got {beta}")
     check_observations(x)
@@ -81,7 +82,7 @@ def diagnose(
         raise ValueError(f"points must be at least 2, got {points}")
     known = None
     if factors is not None:
-        known, varied = _factors(factors, len(x))
+        known, varied = _numeric_factors(factors, len(x))
         names = list(factor_names or [f"factor {k}" for k in range(len(varied))])
         for what, given in (("factor_names", names), ("categorical", categorical)):
             if given is not None and len(given) != len(varied):
@@ -98,7 +99,7 @@ def diagnose(
     rows = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:points]
     probe = whole.at(rows.sort().values)
     with without_trace(encode, decode):
-        diagnosis = _judge(probe, None if known is None else known.shape[1])
+        diagnosis = _examine(probe, None if known is None else known.shape[1])
         if known is not None and known.shape[1] and probe.latents > 1:
             codes = whole.mean.cpu().double().numpy()
             scores = scorecard(codes, known, categorical=categorical)
@@ -111,12 +112,12 @@ def diagnose(
     return diagnosis
 
 
-def _judge(probe: Probe, n_factors: int | None) -> Diagnosis:
-    """The numbers, and what they mean."""
+def _examine(probe: Probe, n_factors: int | None) -> Diagnosis:
+    """Measure the model and describe the findings."""
     codes, jacobians = probe.all_codes, probe.jacobians
     mean, near = codes.mean.cpu().double(), probe.codes
     spread = mean.std(0, correction=0)
-    regime = posterior = implied = asked = residual = variance = None
+    regime = posterior = implied = optimal = residual = variance = None
     if codes.variance is None or near.variance is None or near.conditional is None:
         size = spread * probe.column_norms
         active, order = size > FAINT * size.max(), size.argsort(descending=True)
@@ -130,7 +131,7 @@ def _judge(probe: Probe, n_factors: int | None) -> Diagnosis:
         ours = near.conditional.cpu().double()
         implied = implied_beta(ours, -hessian.diagonal(dim1=1, dim2=2))
         if active.any() and implied.beta > 0:
-            asked = optimal_variance(hessian, implied.beta)
+            optimal = optimal_variance(hessian, implied.beta)
             posterior = posterior_agreement(
                 ours[:, active], hessian[:, active][:, :, active], implied.beta
             )
@@ -145,7 +146,7 @@ def _judge(probe: Probe, n_factors: int | None) -> Diagnosis:
         cosines = column_cosines(jacobians, active=active)
         contrast = ima_contrast(jacobians, active=active)
     full = codes.factor is not None
-    verdict, factor, about_beta = findings.beta_found(
+    verdict, factor, about_beta = findings.judge_beta(
         None if variance is None else variance.mean(0),
         active,
         n_factors,
@@ -155,12 +156,12 @@ def _judge(probe: Probe, n_factors: int | None) -> Diagnosis:
     mixed = None if regime is None else regime.mixed
     return Diagnosis(
         findings=(
-            *findings.suspicions(probe, probe.likelihood == "bernoulli"),
-            findings.latents_found(active, mixed, probe.explained),
-            findings.alignment_found(alignment, cosines, active, full),
-            findings.posterior_found(posterior, implied, probe.beta),
+            *findings.find_mistakes(probe, probe.likelihood == "bernoulli"),
+            findings.describe_latents(active, mixed, probe.explained),
+            findings.describe_alignment(alignment, cosines, active, full),
+            findings.describe_posterior(posterior, implied, probe.beta),
             about_beta,
-            findings.linearity_found(residual),
+            findings.describe_linearity(residual),
         ),
         beta=verdict,
         beta_factor=factor,
@@ -172,16 +173,16 @@ def _judge(probe: Probe, n_factors: int | None) -> Diagnosis:
         contrast=contrast,
         posterior=posterior,
         implied_beta=implied,
-        asked_variance=asked,
+        optimal_variance=optimal,
         residual=residual,
         explained=probe.explained,
     )
 
 
-def _factors(
+def _numeric_factors(
     factors: Tensor | np.ndarray | Sequence[Any], n: int
 ) -> tuple[Float[np.ndarray, "n k"], list[bool]]:
-    """Factors as numbers, without those that are constant, and which those are."""
+    """The factors that vary, as numbers, and for each given factor whether it varies."""
     known = np.asarray(factors.detach().cpu() if isinstance(factors, Tensor) else factors)
     known = known[:, None] if known.ndim == 1 else known
     if known.ndim != 2 or len(known) != n or n < LEAST:

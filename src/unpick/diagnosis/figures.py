@@ -1,4 +1,4 @@
-"""Pictures of a model: what its latents do, how they lie, how precise they are."""
+"""Pictures of a model: traversals, Jacobian columns, singular directions, variances."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -126,7 +126,7 @@ def direction_heat_map(probe: Probe, diagnosis: Diagnosis) -> Figure:
 
 
 def variance_spectrum(probe: Probe, diagnosis: Diagnosis) -> Figure:
-    """Posterior variances, most precise first, and what the Jacobian would have them be."""
+    """Posterior variances, most precise first, beside the optimal ones for this decoder."""
     variance = probe.all_codes.variance
     assert variance is not None
     order = list(diagnosis.order)
@@ -137,11 +137,10 @@ def variance_spectrum(probe: Probe, diagnosis: Diagnosis) -> Figure:
     places = range(len(order))
     axes.vlines(places, low, high, color=BLUE, linewidth=4, alpha=0.4)
     axes.plot(places, middle, "o", color=BLUE, label="encoder: median, 10 to 90 % of observations")
-    asked = diagnosis.asked_variance
-    if asked is not None:
-        wanted = asked[:, order].median(0).values
-        axes.plot(places, wanted, "_", color=ORANGE, markersize=16, markeredgewidth=2)
-        axes.plot([], [], "_", color=ORANGE, label="asked for by the Jacobian: median")
+    if diagnosis.optimal_variance is not None:
+        optimal = diagnosis.optimal_variance[:, order].median(0).values
+        axes.plot(places, optimal, "_", color=ORANGE, markersize=16, markeredgewidth=2)
+        axes.plot([], [], "_", color=ORANGE, label="optimal for this decoder: median")
     axes.axhline(1, color="#888888", linewidth=0.8)
     axes.set_yscale("log")
     axes.set_xticks(places, [str(k) for k in order])
@@ -152,7 +151,7 @@ def variance_spectrum(probe: Probe, diagnosis: Diagnosis) -> Figure:
 
 
 def information_map(matrix: Float[Tensor, "d k"], names: Sequence[str]) -> Figure:
-    """Which latents know which factors."""
+    """Which latents hold information on which factors."""
     figure = Figure(
         figsize=(2 + 0.6 * matrix.shape[1], 1.2 + 0.35 * len(matrix)), layout="constrained"
     )

@@ -23,8 +23,8 @@ Beta = Literal["absent", "too small", "right", "over-pruned"]
 ALIGNED, UNALIGNED = 0.25, 0.75  # DtO relative to chance
 LINEAR, BENT = 0.1, 0.5  # share of the noise's effect that the Jacobian misses
 ORTHOGONAL = 0.1  # mean absolute cosine of columns that count as orthogonal
-CLOSE = 0.7  # root mean square of log(variance / asked for): a factor of two
-WITHIN = 3.0  # betas within this factor of each other count as the same; ours
+CLOSE = 0.7  # root mean square of log(variance / optimal variance): a factor of two
+WITHIN = 3.0  # betas within this factor of each other count as the same; our choice
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Finding:
         check_choices(self)
 
 
-def suspicions(probe: Probe, bernoulli: bool) -> list[Finding]:
-    """What looks like a mistake in how the model was handed over."""
+def find_mistakes(probe: Probe, bernoulli: bool) -> list[Finding]:
+    """Find likely mistakes in the given model: logits for means, variances for log-variances."""
     found = []
     x, made = probe.observations, probe.reconstructions
     low, high = float(made.min()), float(made.max())
@@ -63,14 +63,14 @@ def suspicions(probe: Probe, bernoulli: bool) -> list[Finding]:
     return found
 
 
-def latents_found(
+def describe_latents(
     active: Bool[Tensor, "d"], mixed: Bool[Tensor, "d"] | None, explained: float
 ) -> Finding:
-    """Which latents are in use, and how much of the data they carry."""
+    """Say which latents are active, and how much of the variance of x they explain."""
     on, d = int(active.sum()), len(active)
-    text = f"{on} of {d} latents {'is' if on == 1 else 'are'} active ({listed(active)}). "
+    text = f"{on} of {d} latents {'is' if on == 1 else 'are'} active ({list_latents(active)}). "
     if mixed is not None and mixed.any():
-        text += f"Used for some observations only: {listed(mixed)}. "
+        text += f"Used for some observations only: {list_latents(mixed)}. "
     text += f"Reconstructions from the means explain {explained:.1%} of the variance of x."
     if not explained > 0.5:
         text += " That is little: the model is hardly trained, or x and decode do not go together."
@@ -78,19 +78,19 @@ def latents_found(
 
 
 def is_aligned(dto: DistanceToOrthogonality | None, cosines: ColumnCosines | None) -> bool:
-    """Whether the axes are singular directions; so is every orthogonal basis of equal columns."""
+    """Whether the axes are singular directions: of equal columns, any orthogonal ones are."""
     if dto is None or cosines is None:
         return False
     return dto.relative < ALIGNED or (dto.degenerate > 0.5 and cosines.mean < ORTHOGONAL)
 
 
-def alignment_found(
+def describe_alignment(
     dto: DistanceToOrthogonality | None,
     cosines: ColumnCosines | None,
     active: Bool[Tensor, "d"],
     full_covariance: bool,
 ) -> Finding:
-    """How the latent axes lie to the decoder's singular directions."""
+    """Say how well the latent axes align with the decoder's singular directions."""
     if dto is None or cosines is None:
         return Finding("Alignment", "note", "Fewer than two latents are active: nothing to align.")
     mark: Mark = "note"
@@ -117,7 +117,7 @@ def alignment_found(
     if full_covariance:
         text += (
             " The posterior has a full covariance: its objective is the same in every rotation "
-            "of the latent space, so nothing turns it."
+            "of the latent space, so nothing aligns it."
         )
     return Finding("Alignment", mark, text)
 
@@ -125,7 +125,7 @@ def alignment_found(
 def worst_pairs(
     cosines: ColumnCosines, active: Bool[Tensor, "d"], count: int = 3
 ) -> list[tuple[int, int, float]]:
-    """The pairs of latents whose columns are least orthogonal, numbered as the latents are."""
+    """The pairs of latents whose columns are least orthogonal, with their cosine."""
     names = active.nonzero().flatten().tolist()
     above = torch.triu_indices(len(names), len(names), offset=1)
     values = cosines.matrix[above[0], above[1]]
@@ -133,23 +133,23 @@ def worst_pairs(
     return [(names[above[0, k]], names[above[1, k]], float(values[k])) for k in best]
 
 
-def posterior_found(
+def describe_posterior(
     agreement: PosteriorAgreement | None,
     implied: ImpliedBeta | None,
     beta: float | None,
 ) -> Finding:
-    """Whether the encoder has the variances that the decoder asks for.
+    """Say whether the encoder has the optimal variances for the decoder.
 
     Args:
-        agreement: With the variances that the implied beta asks for.
-        implied: The beta that the variances speak of; None without variances.
+        agreement: With the optimal variances at the implied beta; None if no latent is active.
+        implied: The beta that the variances imply; None without variances.
         beta: What the model was trained with, if that is known.
     """
     title = "Posterior variances"
     if implied is None:
         return Finding(title, "note", "The encoder gives none, so there is nothing to compare.")
     if agreement is None:
-        return Finding(title, "note", "No latent is in use, so there is nothing to compare.")
+        return Finding(title, "note", "No latent is active, so there is nothing to compare.")
     fits = agreement.scatter < CLOSE
     text = (
         f"They {'match' if fits else 'do not match'} the Jacobian: against sigma_j^2 = 1 / (1 + "
@@ -159,7 +159,7 @@ def posterior_found(
     if not math.isnan(agreement.correlation):
         text += f", and the logarithms correlate by {agreement.correlation:.2f}"
     text += (
-        f". They speak of beta = {implied.beta:.3g} (quartiles {implied.low:.3g} to "
+        f". They imply beta = {implied.beta:.3g} (quartiles {implied.low:.3g} to "
         f"{implied.high:.3g}) beside a loss summed over pixels"
     )
     text += f"; you gave {beta:.3g}." if beta is not None else "."
@@ -167,27 +167,27 @@ def posterior_found(
         text += " Perhaps yours counts in other units (a loss averaged over pixels, or halved)?"
     if not fits:
         text += (
-            " Training that has not converged, another likelihood than the one assumed or a "
-            "decoder far from linear would do that."
+            " Possible causes: training that has not converged, another likelihood than the one "
+            "assumed, or a decoder far from linear."
         )
     return Finding(title, "good" if fits else "note", text)
 
 
-def beta_found(
+def judge_beta(
     variance: Float[Tensor, "d"] | None,
     active: Bool[Tensor, "d"],
     n_factors: int | None,
     aligned: bool,
     full_covariance: bool,
 ) -> tuple[Beta, float | None, Finding]:
-    """Whether beta is too small, right or too large, by what factor to move it, and why.
+    """Judge whether beta is too small, right or too large; return the advised factor, and why.
 
     The rule: raise beta until the first mean posterior variance reaches one (Zietlow 2022, section
     3.3.6); the best value has that order of magnitude. In a linear model a variance is
-    proportional to beta, so 1 / variance of the least precise latent says how far there is to go.
+    proportional to beta, so 1 / variance of the least precise latent is the factor to raise it by.
     """
     if variance is None:
-        text = "The encoder has no variances (beta is 0): nothing orders or turns its latents."
+        text = "The encoder has no variances (beta is 0): nothing orders or aligns its latents."
         return "absent", None, Finding("Beta", "note", text)
     weakest, on, d = float(variance.max()), int(active.sum()), len(active)
     state = f"{on} of {d} latents are active, and the least precise of all has a mean posterior "
@@ -219,10 +219,10 @@ def beta_found(
     return "too small", 1 / weakest, Finding("Beta", "bad", text)
 
 
-def linearity_found(residual: float | None) -> Finding:
-    """How far the local linear picture holds."""
+def describe_linearity(residual: float | None) -> Finding:
+    """Say whether the decoder is linear within the width of a posterior."""
     if residual is None:
-        text = "Without posterior variances there is no scale on which to ask for linearity."
+        text = "Without posterior variances there is no scale on which to measure linearity."
         return Finding("Local linearity", "note", text)
     share = min(residual, 1.0)
     reach = f"The Jacobian misses {share:.0%} of what posterior noise does to a reconstruction"
@@ -231,12 +231,12 @@ def linearity_found(residual: float | None) -> Finding:
     if residual < BENT:
         return Finding("Local linearity", "note", f"{reach}: the linear picture is a rough one.")
     text = (
-        f"{reach}: the decoder bends within a posterior's reach, and what Jacobians say above "
-        "holds in a smaller neighbourhood only."
+        f"{reach}: the decoder is not linear within the width of a posterior, so the findings "
+        "from Jacobians above hold in a smaller neighbourhood only."
     )
     return Finding("Local linearity", "bad", text)
 
 
-def listed(flags: Bool[Tensor, "d"]) -> str:
-    """The numbers of the latents for which it is so."""
+def list_latents(flags: Bool[Tensor, "d"]) -> str:
+    """The indices of the flagged latents, in words."""
     return ", ".join(str(k) for k in flags.nonzero().flatten().tolist()) or "none"

@@ -9,13 +9,13 @@ from rich.console import Console
 from unpick.diagnosis import figures
 from unpick.diagnosis.result import Diagnosis
 from unpick.metrics import MutualInformationGap
-from unpick.pages import Note, Picture, Table, score_table, show, write_page
+from unpick.pages import Note, Picture, Table, print_table, score_table, write_page
 from unpick.pages.terminal import COLOURS
 from unpick.probe import Probe
 
 
 def print_diagnosis(probe: Probe, diagnosis: Diagnosis, console: Console) -> None:
-    """Findings, then the latents, then the scores."""
+    """Print the findings, then the latents, then the scores."""
     for finding in diagnosis.findings:
         colour = COLOURS[finding.mark]
         console.print(f"[bold {colour}]{finding.title}[/]: {finding.text}", highlight=False)
@@ -23,7 +23,7 @@ def print_diagnosis(probe: Probe, diagnosis: Diagnosis, console: Console) -> Non
     if diagnosis.scores is not None:
         tables.append(score_table(diagnosis.scores))
     for table in tables:
-        show(table, console)
+        print_table(table, console)
     if diagnosis.page is not None:
         console.print(f"pictures: {diagnosis.page}", highlight=False, markup=False, soft_wrap=True)
 
@@ -85,7 +85,7 @@ def write_diagnosis(
     if diagnosis.regime is not None:
         drawn["variances"] = (
             "Posterior variances",
-            "One is the prior's: such a latent carries nothing.",
+            "A latent with variance one, that of the prior, holds no information.",
             figures.variance_spectrum(probe, diagnosis),
         )
     tables = [latent_table(probe, diagnosis)]
@@ -95,7 +95,7 @@ def write_diagnosis(
         if isinstance(gap, MutualInformationGap):
             shares = torch.from_numpy(gap.matrix / gap.entropies)
             drawn["information"] = (
-                "What the latents know",
+                "Information in the latents",
                 "Mutual information of latent and factor, as a share of the factor's entropy.",
                 figures.information_map(shares, names),
             )

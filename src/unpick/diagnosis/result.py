@@ -1,4 +1,4 @@
-"""What a diagnosis holds."""
+"""The result of a diagnosis."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,21 +20,22 @@ from unpick.metrics import Scorecard
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What was found about a model.
+    """The findings about a model, in words and as numbers.
 
     Attributes:
         findings: In words.
         beta: Whether the weight of the KL looks too small, right or too large.
-        beta_factor: By how much to multiply it, where that can be said.
+        beta_factor: The factor by which to raise it; None where there is no advice.
         active: The latents in use.
         order: Latents by importance: the most precise first, or the widest without variances.
         regime: Active, passive and mixed latents; None without variances.
         alignment: Distance to orthogonality over the active latents; None if fewer than two are.
         cosines: Angles between their Jacobian columns.
-        contrast: Volume lost to those angles.
-        posterior: Variances against those that the Jacobian asks for; None without variances.
-        implied_beta: The beta that the variances speak of, in units of the summed loss.
-        asked_variance: Variances that the Jacobian asks for, at the observations examined.
+        contrast: IMA contrast: volume lost because columns are not orthogonal.
+        posterior: Variances against the optimal ones; None without variances.
+        implied_beta: The beta that the variances imply, in units of the summed loss.
+        optimal_variance: The optimal variances for this decoder and the implied beta, at the
+            observations examined.
         residual: Share of the posterior noise's effect that the Jacobian misses.
         explained: Share of the variance of x that reconstructions from the means explain.
         scores: Every metric, if factors were given.
@@ -52,7 +53,7 @@ class Diagnosis:
     contrast: IMAContrast | None
     posterior: PosteriorAgreement | None
     implied_beta: ImpliedBeta | None
-    asked_variance: Float[Tensor, "m d"] | None
+    optimal_variance: Float[Tensor, "m d"] | None
     residual: float | None
     explained: float
     scores: Scorecard | None = None

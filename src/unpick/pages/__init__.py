@@ -2,7 +2,7 @@
 
 from unpick.pages.page import Folded, Link, Note, Picture, Section, Table, write_page
 from unpick.pages.scores import score_table
-from unpick.pages.terminal import show
+from unpick.pages.terminal import print_table
 
 __all__ = [
     "Folded",
@@ -11,7 +11,7 @@ __all__ = [
     "Picture",
     "Section",
     "Table",
+    "print_table",
     "score_table",
-    "show",
     "write_page",
 ]

@@ -37,12 +37,12 @@ def mathml(latex: str, display: Display = "inline") -> str:
     return element
 
 
-def prose(text: str) -> str:
-    """Text as HTML: `code`, $formula$, and $$formula$$ on a line of its own."""
-    return "".join(map(_html, re.split(r"(\$\$.+?\$\$|\$.+?\$|`.+?`)", text)))
+def text_to_html(text: str) -> str:
+    """Convert text to HTML: `code`, $formula$, and $$formula$$ on a line of its own."""
+    return "".join(map(_piece_to_html, re.split(r"(\$\$.+?\$\$|\$.+?\$|`.+?`)", text)))
 
 
-def _html(piece: str) -> str:
+def _piece_to_html(piece: str) -> str:
     if piece.startswith("$$") and len(piece) > 4:
         return mathml(piece[2:-2], "block")
     if piece.startswith("$") and len(piece) > 2:
@@ -52,22 +52,26 @@ def _html(piece: str) -> str:
     return escape(piece)
 
 
-def plain(text: str) -> str:
-    r"""Prose with formulas between dollars, in Unicode; $$...$$ gets its own line.
+def text_to_unicode(text: str) -> str:
+    r"""Convert text with formulas between dollars to Unicode; $$...$$ gets its own line.
 
     Example:
-        >>> plain(r"noise^2 is not $\sigma_1^2$")
+        >>> text_to_unicode(r"noise^2 is not $\sigma_1^2$")
         'noise^2 is not σ₁²'
     """
-    text = re.sub(r"\s*\$\$(.+?)\$\$\s*", lambda m: f"\n\n    {spell(m[1])}\n\n", text)
-    return re.sub(r"\$(.+?)\$", lambda m: spell(m[1]), text).strip()
+    text = re.sub(r"\s*\$\$(.+?)\$\$\s*", lambda m: f"\n\n    {_formula(m)}\n\n", text)
+    return re.sub(r"\$(.+?)\$", _formula, text).strip()
 
 
-def spell(latex: str) -> str:
-    r"""A formula in Unicode, on one line.
+def _formula(found: re.Match[str]) -> str:
+    return formula_to_unicode(found[1])
+
+
+def formula_to_unicode(latex: str) -> str:
+    r"""Convert a formula to Unicode, on one line.
 
     Example:
-        >>> spell(r"\frac{1}{N}\sum_i a_i^2 \geq \|\sigma_{j}\|^{1/N}")
+        >>> formula_to_unicode(r"\frac{1}{N}\sum_i a_i^2 \geq \|\sigma_{j}\|^{1/N}")
         '(1/N) ∑ᵢ aᵢ² ≥ ‖σⱼ‖^(1/N)'
     """
     text = re.sub(r"\\(hat|tilde|bar) ?\{?(\w)\}?", lambda m: m[2] + ACCENTS[m[1]], latex)
@@ -88,14 +92,14 @@ def _symbol(command: re.Match[str]) -> str:
 
 
 def _without_braces(text: str) -> str:
-    """The innermost pairs of braces replaced by brackets, or by nothing."""
+    """Replace the innermost pairs of braces by brackets, or remove them."""
     text = re.sub(r"([_^])\{([^{}]*)\}", _script, text)
     text = re.sub(r"√\{([^{}]*)\}", lambda m: f"√{_grouped(m[1])}", text)
     return re.sub(r"⁄\{([^{}]*)\}\{([^{}]*)\}(\s*[\w(‖√∑∏∫])?", _fraction, text)
 
 
 def _fraction(found: re.Match[str]) -> str:
-    """In brackets if something follows that might be taken for a part of the denominator."""
+    """Write a fraction, in brackets if what follows could be read as part of the denominator."""
     fraction = f"{_grouped(found[1])}/{_grouped(found[2])}"
     return f"({fraction}) {found[3].strip()}" if found[3] else fraction
 
@@ -108,6 +112,6 @@ def _script(found: re.Match[str]) -> str:
 
 
 def _grouped(text: str, alone: str = r"\w+|.|\([^()]*\)\w*") -> str:
-    """In brackets if it is more than one thing."""
+    """Put an expression into brackets if it is more than one symbol."""
     text = text.strip()
     return text if re.fullmatch(alone, text) else f"({text})"

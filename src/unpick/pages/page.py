@@ -10,7 +10,7 @@ import jinja2
 
 import unpick
 from unpick.names import check_choices
-from unpick.pages.formula import prose
+from unpick.pages.formula import text_to_html
 from unpick.runs.disk import write
 
 Mark = Literal["good", "note", "bad"]
@@ -18,7 +18,7 @@ Mark = Literal["good", "note", "bad"]
 
 @dataclass(frozen=True)
 class Link:
-    """Text that leads to another page, or to a place on this one."""
+    """A link to another page, or to a place on this one."""
 
     text: str
     href: str
@@ -43,9 +43,9 @@ class Marked:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it is shown: cells are text; a row with only a first cell heads a group.
+    """A table of text. A row with only a first cell heads a group.
 
-    Numbers stand at the right of their column; `words` stand at the left and are broken.
+    Numbers are aligned right; with `words`, cells are aligned left and wrapped.
     """
 
     caption: str
@@ -83,7 +83,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Folded:
-    """A long text that is shown when its title is clicked."""
+    """A long text that unfolds when its title is clicked."""
 
     title: str
     text: str
@@ -115,14 +115,14 @@ def write_page(
     name: str = "index.html",
     up: Link | None = None,
 ) -> Path:
-    """Write a page into the folder that holds its pictures, whole or not at all."""
+    """Write a page, atomically, into the folder that holds its pictures."""
     source = (files("unpick.pages") / "page.html").read_text()
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     page = environment.from_string(source).render(
         title=title,
-        prose=prose,
+        text_to_html=text_to_html,
         parts=[Section("", notes=notes, tables=tables, pictures=pictures), *sections],
         command=command,
         up=up,

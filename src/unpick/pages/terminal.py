@@ -1,4 +1,4 @@
-"""Print tables on the terminal."""
+"""Tables on the terminal."""
 
 from typing import Literal
 
@@ -12,21 +12,21 @@ from unpick.pages.page import Link, Marked, Table
 COLOURS: dict[str, str] = {"good": "green", "note": "yellow", "bad": "red"}  # by a note's mark
 
 
-def show(table: Table, console: Console) -> None:
-    """Print a table; a row with only a first cell is the head of a group."""
-    console.print(screen(table))
+def print_table(table: Table, console: Console) -> None:
+    """Print the table and its footnotes; a row with only a first cell heads a group."""
+    console.print(to_rich(table))
     for footnote in table.footnotes:
         console.print(Text(footnote, style="dim"))
 
 
-def fits(table: Table, console: Console) -> bool:
-    """Whether the table fits the terminal without wrapped lines."""
+def fits_width(table: Table, console: Console) -> bool:
+    """Whether the terminal is wide enough to show the table without wrapping."""
     boundless = console.options.update(max_width=10_000)
-    return console.measure(screen(table), options=boundless).maximum <= console.width
+    return console.measure(to_rich(table), options=boundless).maximum <= console.width
 
 
-def screen(table: Table) -> ScreenTable:
-    """The table of rich; text is never read as markup."""
+def to_rich(table: Table) -> ScreenTable:
+    """Convert the table to one of rich; text is literal, never markup."""
     drawn = ScreenTable(
         caption=Text(table.caption, style="dim italic"),
         box=box.SIMPLE_HEAD,
@@ -34,7 +34,7 @@ def screen(table: Table) -> ScreenTable:
         pad_edge=False,
     )
     for k, column in enumerate(table.columns):
-        # On a narrow terminal columns of words wrap, and otherwise the last column.
+        # On a narrow terminal words wrap; in tables of numbers only the last column does.
         wraps = k > 0 if table.words else k == len(table.columns) - 1
         side: Literal["left", "right"] = "right" if k and not table.words else "left"
         drawn.add_column(Text(column), justify=side, no_wrap=not wraps)
@@ -42,7 +42,7 @@ def screen(table: Table) -> ScreenTable:
     for row in table.rows:
         name, *cells = row
         if not any(map(str, cells)):
-            # In a table of words the name of a group goes into the wider second column.
+            # In tables of words the second column has room for the name of a group.
             drawn.add_row(*[""] * table.words, Text(str(name)), style="bold")
             continue
         inset = "  " if grouped and not table.words else ""

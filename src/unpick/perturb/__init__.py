@@ -1,4 +1,4 @@
-"""Perturbed twins: data sets that look the same, on which local variance misleads."""
+"""Perturbed twins: data sets that look the same, but whose local variance misleads VAEs."""
 
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.make_twin import perturb

@@ -1,4 +1,4 @@
-"""How a perturbed twin is made, whole: equal configs give the same twin, up to rounding."""
+"""The whole recipe of a perturbed twin: equal configs give the same twin, up to rounding."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,19 +19,19 @@ class PerturbConfig:
 
     Attributes:
         base: A beta-VAE on the original data; its seed is that of the first restart.
-        epsilon: No pixel changes by more; the thesis has 0.1 on dSprites, 0.175 on Shapes3D.
-        restarts: Models to choose the most and the least disentangled from.
-        choose: By which score: MIG, or UDR, which needs no factors.
+        epsilon: Largest change of a pixel; the thesis has 0.1 on dSprites, 0.175 on Shapes3D.
+        restarts: Models among which the most and the least disentangled are chosen.
+        choose: Score to choose by: MIG, or UDR, which needs no factors.
         ensemble: Models on each side; the thesis has 4 on Shapes3D.
         steps: Batches on which the change is trained.
         batch: Observations a batch.
-        samples: Latents drawn for each of them.
-        decoder_batches: For the decoders, before each batch for the change.
+        samples: Latents drawn for each observation.
+        decoder_batches: Batches that train the decoders before each batch for the change.
         learning_rate: Of Adam, for the change.
-        decoder_rate: Of Adam, for the decoders; the thesis has one rate for both. In few steps the
-            decoders must be the quicker, or the change gains from their lagging behind.
+        decoder_rate: Of Adam, for the decoders; the thesis has one rate for both. With few steps,
+            decoders must learn faster than the change, or it exploits that they lag behind.
         compress: Widths of the hidden layers between the factors and the one neuron.
-        levels: At how many values of the neuron the change is tabulated.
+        levels: Number of values of the neuron at which the change is tabulated.
         seed: Of the change's first weights, of batches and of latent noise.
     """
 
@@ -69,7 +69,7 @@ class PerturbConfig:
 
     @property
     def original(self) -> Original:
-        """The data set the twin is of."""
+        """The data set of which a twin is made."""
         assert not isinstance(self.base.data, Noisy | Perturbed)
         return self.base.data
 
@@ -78,9 +78,9 @@ class PerturbConfig:
         return [replace(self.base, seed=self.base.seed + k) for k in range(self.restarts)]
 
     def identity(self) -> str:
-        """Twelve hexadecimal digits that name the twin; where data lie does not matter."""
+        """Twelve hexadecimal digits that name the twin; paths of data do not count."""
         return identity(self)
 
     def data(self, path: str = "") -> Perturbed:
-        """The twin, as a data set; it is in `path`, or in its own folder."""
+        """The twin as a data set, in the folder `path` or in its default folder."""
         return Perturbed(self.original, self.identity(), path)

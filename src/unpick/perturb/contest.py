@@ -1,4 +1,4 @@
-"""The change in training, against decoders that adapt to it."""
+"""Training the change against decoders that adapt to it."""
 
 import time
 from collections.abc import Iterator
@@ -21,24 +21,24 @@ from unpick.training.streams import Streams
 
 EPS = 1e-7  # of Adam, in the thesis
 LOG_POINTS = 200
-CHUNK = 4096  # observations at once, where all are gone through
+CHUNK = 4096  # observations at a time, in a pass over all
 
 
 class Losses(NamedTuple):
-    """What reconstruction costs an image, on average over the models of a side."""
+    """Reconstruction loss of an image, averaged over the models of each side."""
 
     entangled: float
     disentangled: float
 
 
 def mean_losses(losses: Float[Tensor, "s"]) -> Losses:
-    """The same from the loss of every model."""
+    """Average the losses of all models, entangled ones first, over each side."""
     entangled, disentangled = losses.chunk(2)
     return Losses(float(entangled.mean()), float(disentangled.mean()))
 
 
 class Contest:
-    r"""Decoders and the change on their way (Zietlow 2022, section 4.2.4).
+    r"""The training of the change and of the decoders (Zietlow 2022, section 4.2.4).
 
     The encoders are frozen and see the original images x. Each decoder minimises its
     reconstruction of x' = x + m(w) from latents z of x, and m minimises the difference
@@ -48,8 +48,8 @@ class Contest:
     All models see the same images at a step, each with its own draws of z.
 
     Args:
-        config: How.
-        dataset: The original data; all of it is trained on, as all of it gets a change.
+        config: The recipe.
+        dataset: The original data; the change is trained on all of it, as all of it is changed.
         model: The trained models, entangled ones first, then as many disentangled ones. Their
             decoders are trained further in place.
     """
@@ -64,7 +64,7 @@ class Contest:
         first = model.member(0)
         self.features = features(dataset, lambda x: first.encode(x[None]).mean[0])
         with torch.no_grad():
-            some = self.features(self._judged(1000))
+            some = self.features(self._fixed_sample(1000))
         self.change = Change(config, some.shape[1], dataset.shape).eval()
         self.change.begin(some)
         self.first = {k: v.clone() for k, v in model.decoder.state_dict().items()}
@@ -81,7 +81,7 @@ class Contest:
         return EnsembleOptimiser(self.model.decoder, rates, EPS)
 
     def advance(self, until: int) -> Losses:
-        """Train up to step `until`; the losses on the last batch of the change."""
+        """Train up to step `until`; return the losses on the last batch of the change."""
         batches = self.config.decoder_batches
         while self.step < until:
             for k in range(batches):
@@ -96,13 +96,13 @@ class Contest:
             )
         return losses
 
-    def start_over(self) -> None:
-        """Give the decoders the weights they came with; the change stays as it is."""
+    def reset_decoders(self) -> None:
+        """Give the decoders their first weights again; the change stays as it is."""
         self.model.decoder.load_state_dict(self.first)
         self.optimisers["decoders"] = self._decoders()
 
     def step_decoders(self, tick: int, *, changed: bool = True) -> None:
-        """Train the decoders on a batch of images with the change, or as they are."""
+        """Train the decoders on a batch of changed or original images."""
         indices, noise = self._draw("decoders", tick)
         x = self.dataset.store.read(indices)
         with torch.no_grad():
@@ -111,7 +111,7 @@ class Contest:
         self.model.decoder.train()
         output = self._decode(z)
         gradients = torch.autograd.grad(
-            output, list(self.model.decoder.parameters()), self._slope(target, output)
+            output, list(self.model.decoder.parameters()), self._output_gradient(target, output)
         )
         self.model.decoder.eval()
         self.optimisers["decoders"].descend(gradients, tick + 1)
@@ -124,17 +124,17 @@ class Contest:
         self.change.train()
         changed = reflect(x + self.change(w))
         gradients = torch.autograd.grad(
-            changed, list(self.change.parameters()), self._pull(output)
+            changed, list(self.change.parameters()), self._change_gradient(output)
         )
         self.change.eval()
         self.optimisers["change"].descend(gradients, self.step + 1)
         return mean_losses(self._distortion(changed.detach(), output))
 
     @torch.no_grad()
-    def _slope(
+    def _output_gradient(
         self, target: Float[Tensor, "b ..."], output: Float[Tensor, "s k b ..."]
     ) -> Float[Tensor, "s k b ..."]:
-        r"""The derivative of every model's distortion by its output; autograd takes far longer.
+        r"""The gradient of every model's distortion by its output; autograd takes far longer.
 
         2 (\hat x - x') of the squared error, \sigma(\hat x) - x' of the cross-entropy.
         """
@@ -142,20 +142,20 @@ class Contest:
         return error.mul_(self.factor / output.shape[1:3].numel())
 
     @torch.no_grad()
-    def _pull(self, output: Float[Tensor, "s k b ..."]) -> Float[Tensor, "b ..."]:
-        r"""The derivative of the change's loss by x', less its mean over the images.
+    def _change_gradient(self, output: Float[Tensor, "s k b ..."]) -> Float[Tensor, "b ..."]:
+        r"""The gradient of the change's loss by x', less its mean over the images.
 
-        Distortion has a term in x' that does not know the model, and one that is linear in x'
-        (-2 x' \hat x, or -x' \hat x with logits). In the difference only the latter is left, so
-        the derivative does not depend on x'. What is common to all images would only ask for a
-        constant pattern, to which the decoders adapt and which uses up epsilon.
+        Distortion has a term in x' that is the same for all models, and one that is linear in x'
+        (-2 x' \hat x, or -x' \hat x with logits). In the difference only the linear one is left,
+        so the gradient does not depend on x'. The mean over images would only train a constant
+        pattern, to which the decoders adapt and which uses up epsilon.
         """
         entangled, disentangled = output.mean(1).chunk(2)
         pull = (disentangled - entangled).sum(0).mul_(self.factor / output.shape[2])
         return pull - pull.mean(0)
 
     def _draw(self, purpose: str, tick: int) -> tuple[Int[Tensor, "b"], Float[Tensor, "s kb d"]]:
-        """A batch for all models, and each model's own noise."""
+        """Draw a batch for all models, and noise for each model."""
         config, size = self.config, min(self.config.batch, len(self.dataset))
         shape = (self.model.members, config.samples * size, config.base.model.latents)
         indices = self.streams.batch(f"batch of {purpose}", tick, size, self.everything)[0]
@@ -164,7 +164,7 @@ class Contest:
     def _latents(
         self, x: Float[Tensor, "b ..."], noise: Float[Tensor, "s kb d"]
     ) -> Float[Tensor, "s k b d"]:
-        """Draws of z from what the frozen encoders make of the original images."""
+        """Draw z from the posteriors that the frozen encoders give for the original images."""
         q = self.model.encode(x.expand(self.model.members, *x.shape))
         draws = noise.unflatten(1, (-1, len(x)))
         return torch.stack([q.sample(each) for each in draws.unbind(1)], dim=1)
@@ -175,14 +175,14 @@ class Contest:
     def _distortion(
         self, target: Float[Tensor, "b ..."], output: Float[Tensor, "s k b ..."]
     ) -> Float[Tensor, "s"]:
-        """Of each model, summed over pixels, averaged over images and draws."""
+        """The distortion of each model, summed over pixels, averaged over images and draws."""
         values = likelihoods.distortion(self.likelihood, target.expand_as(output), output)
         return values.flatten(1).sum(1) / output.shape[1:3].numel()
 
     @torch.no_grad()
     def losses(self, *, changed: bool, images: int = 1000) -> Losses:
-        """On images that are always the same, as they are or with the change."""
-        indices = self._judged(images)
+        """The losses on a fixed sample of images, changed or original."""
+        indices = self._fixed_sample(images)
         shape = (self.model.members, len(indices), self.config.base.model.latents)
         noise = self.streams.normal("noise of judge", 0, shape)[0]
         sums = torch.zeros(self.model.members)
@@ -192,15 +192,15 @@ class Contest:
             sums += len(part) * self._distortion(target, self._decode(self._latents(x, draws)))
         return mean_losses(sums / len(indices))
 
-    def _judged(self, images: int) -> Int[Tensor, "n"]:
-        """The same random observations whenever it is asked for so many."""
+    def _fixed_sample(self, images: int) -> Int[Tensor, "n"]:
+        """Random observations, the same for every call with that number."""
         return self.streams.batch("judge", 0, min(images, len(self.dataset)), self.everything)[0]
 
     @torch.no_grad()
     def tabulate(self) -> tuple[Float[Tensor, "l ..."], Int[Tensor, "n"]]:
-        """The change at equidistant levels of the neuron, and the level next to each observation.
+        """The change at equidistant levels of the neuron, and each observation's nearest level.
 
-        The levels span the range that the observations use.
+        The levels span the range of the observations.
         """
         parts = self.everything.split(CHUNK)
         s = torch.cat([self.change.neuron(self.features(part)) for part in parts])
@@ -210,7 +210,7 @@ class Contest:
         return self.change.draw(levels), level
 
     def state(self) -> dict[str, Tensor]:
-        """All that is needed to go on from this step."""
+        """All that is needed to resume from this step."""
         parts = {
             f"{name}.{k}.{key}": tensor
             for name, optimiser in self.optimisers.items()
@@ -221,7 +221,7 @@ class Contest:
         return {**parts, "log": log, "sums": self.sums}
 
     def restore(self, step: int, state: dict[str, Tensor]) -> None:
-        """The inverse of `state`."""
+        """Resume from a saved `state`."""
         self.step, self.sums = step, state["sums"]
         self.log = [(int(when), ent, dis) for when, ent, dis in state["log"].tolist()]
         for name, optimiser in self.optimisers.items():
@@ -235,8 +235,8 @@ class Contest:
                 optimiser.restore(k, part)
 
 
-def ticks(contest: Contest) -> Iterator[Losses]:
-    """Train to the end, handing control back about twice a second and at every log point."""
+def train_in_slices(contest: Contest) -> Iterator[Losses]:
+    """Train to the end; yield the losses about twice a second and at every log point."""
     steps = contest.config.steps
     every, pace = max(1, steps // LOG_POINTS), 1
     while contest.step < steps:

@@ -1,4 +1,4 @@
-"""Make a perturbed twin: train restarts, choose among them, train the change, write it down."""
+"""Make a perturbed twin: train restarts, choose among them, train the change, save it."""
 
 import shutil
 import time
@@ -14,27 +14,27 @@ from unpick.data import Perturbed
 from unpick.data.dataset import Store
 from unpick.data.twins import load_pixels, reflect, save_twin
 from unpick.perturb.config import PerturbConfig
-from unpick.perturb.contest import Contest, Losses, ticks
-from unpick.perturb.pictures import draw
-from unpick.perturb.select_restarts import check_score, judge, select_restarts
+from unpick.perturb.contest import Contest, Losses, train_in_slices
+from unpick.perturb.pictures import draw_pictures
+from unpick.perturb.select_restarts import check_score, score_restarts, select_restarts
 from unpick.runs import Runner, disk, load_together, make
 from unpick.runs.executor import locked, threads, trains_together
 from unpick.training.config import to_json, without_paths
 from unpick.training.progress import Bars, ProgressUpdate
 
-REFIT = 1000  # batches for decoders that are judged
-COMPARED = 2000  # observations whose changes are
+REFIT = 1000  # batches that refit the decoders
+COMPARED = 2000  # pairs of observations whose changes are compared
 
 
 def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturbed:
-    """The perturbed twin of a data set (Zietlow 2022, chapter 4), made if it is not there yet.
+    """Make the perturbed twin of a data set (Zietlow 2022, chapter 4), or read it if it exists.
 
     Safe to kill at any moment and to call from several processes, as `unpick.runs.make` is.
 
     Args:
-        config: How it is made.
-        runner: How the restarts are made; those in its folder are read.
-        path: The twin's folder; by default its own in the folder of rendered data.
+        config: The recipe.
+        runner: How the restarts are trained; finished runs in its folder are read.
+        path: The twin's folder; by default one in the folder of rendered data.
     """
     twin = config.data(str(Path(path).expanduser().resolve()) if path else "")
     if (twin.folder / twin.file).exists():
@@ -46,7 +46,7 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
     check_score(dataset, config.choose)
     runs = make(config.candidates(), runner)
     runs = [run for run in runs if run.results["stopped"] is None]
-    candidates = judge(runs, dataset, config.choose)
+    candidates = score_restarts(runs, dataset, config.choose)
     choice = select_restarts(candidates, config.ensemble)
     model = load_together([runs[k] for k in choice.entangled + choice.disentangled])
     contest = Contest(config, dataset, model)
@@ -58,8 +58,8 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
         with threads(1 if small else torch.get_num_threads()):
             train(contest, under_way, runner.checkpoint_seconds, bars.update)
             table, level = contest.tabulate()
-            before = refitted(contest, bars.update, changed=False)
-            after = refitted(contest, bars.update, changed=True)
+            before = refit_losses(contest, bars.update, changed=False)
+            after = refit_losses(contest, bars.update, changed=True)
         size = table.abs().flatten(1).mean(1)
         report = {
             "candidates": [asdict(each) for each in candidates],
@@ -69,18 +69,18 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
             "after": after._asdict(),
             "largest change": float(table.abs().max()),
             "mean change": float(size[level].mean()),
-            "varying": varying(dataset.store, table, level),
+            "varying": varying_share(dataset.store, table, level),
             "environment": disk.environment(),
             "log": contest.log,
         }
-        draw(contest, table, level, twin.folder)
+        draw_pictures(contest, table, level, twin.folder)
         recipe = without_paths(to_json(config))
         save_twin(twin, config.epsilon, table, level, recipe=recipe, report=report)
         shutil.rmtree(under_way, ignore_errors=True)
     return twin
 
 
-def varying(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"]) -> float:
+def varying_share(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"]) -> float:
     r"""The share of the change, in squares, that is not the same for all observations.
 
     .. math:: E |(x + m) - (x + m')|^2 / 2 E |(x + m) - x|^2
@@ -95,13 +95,15 @@ def varying(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"
     return float((one - two).square().sum() / (2 * (one - plain).square().sum()))
 
 
-def refitted(contest: Contest, show: Callable[[ProgressUpdate], None], *, changed: bool) -> Losses:
-    """What the decoders lose that start over and see some batches of these images alone.
+def refit_losses(
+    contest: Contest, show: Callable[[ProgressUpdate], None], *, changed: bool
+) -> Losses:
+    """Refit the decoders, from their first weights, to original or changed images; their losses.
 
-    They get as much training whether the images have the change or not, which may not be all that
-    the change takes: of the two differences the sign is safer than the size.
+    Both kinds of images get as many batches. Changed ones may need more, so the sign of the
+    difference between entangled and disentangled models is more certain than its size.
     """
-    contest.start_over()
+    contest.reset_decoders()
     batches = min(REFIT, contest.config.steps * contest.config.decoder_batches)
     for tick in range(batches):
         contest.step_decoders(tick, changed=changed)
@@ -117,7 +119,7 @@ def train(
     if found := disk.checkpoints(folder):
         contest.restore(max(found), disk.load_checkpoint(found[max(found)]))
     saved, steps = time.monotonic(), contest.config.steps
-    for losses in ticks(contest):
+    for losses in train_in_slices(contest):
         terms = "  ".join(f"{name} {value:.5g}" for name, value in losses._asdict().items())
         show(ProgressUpdate("change", "change", contest.step, steps, 0.0, terms, {}))
         if time.monotonic() - saved > seconds:

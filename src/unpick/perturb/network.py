@@ -64,8 +64,8 @@ class Change(nn.Module):
 def features(dataset: Dataset, encode: Callable[[Tensor], Tensor]) -> Features:
     """What the change of an observation may depend on.
 
-    Its place on the grid of factors: scaled to [-1, 1], or a column a class if a factor is
-    categorical. Data that are no grid have no place: there it is the code that `encode` gives.
+    On a grid of factors: the value of each factor, scaled to [-1, 1], or one-hot if the factor is
+    categorical. On other data: the code that `encode` gives.
     """
     if not dataset.is_grid:
         return lambda indices: encode(dataset.observe(indices))

@@ -14,10 +14,10 @@ from unpick.plots.twins import change_family, contest_curves, twin_sheet
 SHOWN = 12  # images on the sheet
 
 
-def draw(
+def draw_pictures(
     contest: Contest, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"], folder: Path
 ) -> list[Path]:
-    """images.png and family.png, if the observations are images, and losses.png."""
+    """Write losses.png and, if the observations are images, images.png and family.png."""
     dataset, epsilon = contest.dataset, contest.config.epsilon
     folder.mkdir(parents=True, exist_ok=True)
     with house_style():

@@ -1,4 +1,4 @@
-"""Which restarts are the most and the least disentangled."""
+"""Select the most and the least disentangled restarts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ UDR_SAMPLES = 1000
 
 @dataclass(frozen=True)
 class Candidate:
-    """A restart, and what speaks for it.
+    """A restart and its score.
 
     Attributes:
         seed: Of the run.
@@ -35,7 +35,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """Places in the list of candidates, the most extreme first."""
+    """Indices into the list of candidates, the most extreme first."""
 
     entangled: tuple[int, ...]
     disentangled: tuple[int, ...]
@@ -51,7 +51,7 @@ def check_score(dataset: Dataset, by: RestartScore) -> None:
         )
 
 
-def judge(runs: Sequence[Run], dataset: Dataset, by: RestartScore) -> list[Candidate]:
+def score_restarts(runs: Sequence[Run], dataset: Dataset, by: RestartScore) -> list[Candidate]:
     """Score restarts on test observations of the data they were trained on."""
     check_score(dataset, by)
     samples = SAMPLES if dataset.is_grid else UDR_SAMPLES
@@ -75,10 +75,10 @@ def judge(runs: Sequence[Run], dataset: Dataset, by: RestartScore) -> list[Candi
 
 
 def select_restarts(candidates: Sequence[Candidate], each: int) -> Choice:
-    """The highest and the lowest scores, `each` of them.
+    """Select the `each` highest and the `each` lowest scores.
 
-    Over-pruned restarts are dropped, as in Zietlow (2022), section 4.3.4, unless they are the
-    rule: if fewer than half of all would be left, or too few to choose from, all take part.
+    Over-pruned restarts are left out, as in Zietlow (2022), section 4.3.4. If this would leave
+    fewer than half of them, or too few to choose from, all take part.
     """
     if len(candidates) < 2 * each:
         raise ValueError(f"{2 * each} restarts are needed, got {len(candidates)} that are finite")

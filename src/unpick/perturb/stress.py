@@ -1,8 +1,9 @@
-"""How much of its score a method owes to the local variance structure of the data.
+"""How much score a method loses when local variance no longer follows the factors.
 
-It is trained on a data set, on the twin with noise and on the perturbed twin, which has the same
-largest change, but such that directions of large local variance are not those of the factors
-(Zietlow 2022, chapter 4). What it loses on the perturbed twin and not on the noisy one, it owes.
+The method is trained on a data set, on its noisy twin and on its perturbed twin. Both twins have
+the same largest change. On the perturbed one, the directions of large local variance are no longer
+those of the factors (Zietlow 2022, chapter 4). The loss is that on the perturbed twin, less that
+on the noisy one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,17 +30,23 @@ from unpick.training.config import from_json, to_json
 Twin = Literal["original", "noisy", "perturbed"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
 LOOKED_AT = 1000  # test images on which the size of a change is taken
-PROJECTIONS = 5  # random ones, of which chance is the mean
+PROJECTIONS = 5  # random ones; chance is their mean score
 
 Encode = Callable[[Any], Any]
 Fit = Callable[[Dataset, int], Encode]
 
 
 @dataclass(frozen=True)
-class Owed:
-    """A share of a score, with its 95 % interval over seeds; nan for a single seed."""
+class LostShare:
+    """The share of a score that is lost, with its 95 % interval over seeds.
 
-    share: float
+    Attributes:
+        value: nan if the score on the original is not above chance.
+        low: Lower end of the interval; nan for a single seed.
+        high: Upper end.
+    """
+
+    value: float
     low: float
     high: float
 
@@ -49,11 +56,10 @@ class Stress:
     """The scores of a method on a data set and its twins.
 
     Attributes:
-        values: A value for every seed that did not diverge.
-        chance: What random linear projections of the original to as many latents score, on
-            average.
-        change: Root mean square of what each twin changes, on test images.
-        seeds: How many there were on each of the three.
+        values: By twin and score: a value for every seed that did not diverge.
+        chance: Mean score of random linear projections of the original to as many latents.
+        change: Root mean square of each twin's change, on test images.
+        seeds: Trainings on each of the three data sets.
     """
 
     values: Mapping[Twin, Mapping[str, Float[np.ndarray, "_"]]]
@@ -66,7 +72,7 @@ class Stress:
         """The names of the scores."""
         return tuple(self.values["original"])
 
-    def owed(self, measure: str) -> Owed:
+    def lost_share(self, measure: str) -> LostShare:
         r"""(noisy - perturbed) / original, of means over seeds; nan if that is not above chance.
 
         The interval is Student's, with the variance of the share by the delta method,
@@ -78,28 +84,28 @@ class Stress:
         samples = [self.values[twin][measure] for twin in TWINS]
         original, noisy, perturbed = (float(each.mean()) for each in samples)
         if original <= self.chance[measure]:
-            return Owed(np.nan, np.nan, np.nan)
+            return LostShare(np.nan, np.nan, np.nan)
         share = (noisy - perturbed) / original
         if min(map(len, samples)) < 2:
-            return Owed(share, np.nan, np.nan)
+            return LostShare(share, np.nan, np.nan)
         slopes = np.array([share, 1, 1]) / original
         parts = slopes**2 * [each.var(ddof=1) / len(each) for each in samples]
         if not parts.any():
-            return Owed(share, share, share)
+            return LostShare(share, share, share)
         freedom = parts.sum() ** 2 / sum(parts**2 / [len(each) - 1 for each in samples])
         reach = float(student.ppf(0.975, freedom) * np.sqrt(parts.sum()))
-        return Owed(share, share - reach, share + reach)
+        return LostShare(share, share - reach, share + reach)
 
 
-def twins(perturbed: Perturbed) -> dict[Twin, DataConfig]:
-    """The data set of a perturbed twin, and a noisy one with the same largest change."""
+def twin_configs(perturbed: Perturbed) -> dict[Twin, DataConfig]:
+    """The original of a perturbed twin, the noisy twin with the same largest change, and it."""
     epsilon = read_document(perturbed.folder)["epsilon"]
     noisy = Noisy(perturbed.original, epsilon)
     return {"original": perturbed.original, "noisy": noisy, "perturbed": perturbed}
 
 
-def base_of(perturbed: Perturbed) -> RunConfig:
-    """The models that a twin was made against, trained on its original."""
+def read_base(perturbed: Perturbed) -> RunConfig:
+    """The configuration of the models that a twin was made against, on its original."""
     with report_damage(perturbed.folder / DOCUMENT):
         base = read_document(perturbed.folder).get("recipe", {}).get("base")
     if base is None:
@@ -119,17 +125,18 @@ def stress(
     """Train an objective on a data set and its twins, and score it on each.
 
     Args:
-        config: What is trained; its data are put in their place, its seed is the first.
-        perturbed: The twin; what it is a twin of follows from it.
+        config: What is trained. Its data set is replaced by each of the three; its seed is the
+            first.
+        perturbed: The twin, which also names its original.
         runner: How it is trained; finished runs in its folder are read.
-        seeds: How many, on each of the three.
+        seeds: Trainings on each of the three data sets.
     """
     if config.model.latents < 2:
         raise ValueError(f"latents must be at least 2 to be scored, got {config.model.latents}")
-    check(perturbed, seeds)
+    check_twin(perturbed, seeds)
     configs = {
         (twin, seed): replace(config, data=data, seed=config.seed + seed)
-        for twin, data in twins(perturbed).items()
+        for twin, data in twin_configs(perturbed).items()
         for seed in range(seeds)
     }
     made = make([*configs.values()], runner)
@@ -141,7 +148,7 @@ def stress(
             return None
         return encoder_of(run.model())
 
-    return compare(encoder, perturbed, seeds)
+    return score_twins(encoder, perturbed, seeds)
 
 
 def stress_model(
@@ -151,17 +158,17 @@ def stress_model(
     seeds: int = 3,
     on_progress: Callable[[str], object] = lambda text: None,
 ) -> Stress:
-    """The same for anybody's model.
+    """Train a user's model on a data set and its twins, and score it on each.
 
     Args:
         fit: Takes a data set and a seed, trains, and returns `encode`: observations to latent
             means, or any of the posteriors that `unpick.diagnose` reads. It should learn from
             `split(dataset).train` only; scores are taken on the test part.
         perturbed: The twin.
-        seeds: How many trainings on each of the three.
-        on_progress: Called with what is being trained.
+        seeds: Trainings on each of the three data sets.
+        on_progress: Called before each training with the twin and the seed.
     """
-    check(perturbed, seeds)
+    check_twin(perturbed, seeds)
 
     def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode:
         on_progress(f"{twin}, seed {seed}")
@@ -171,17 +178,17 @@ def stress_model(
             raise ValueError(f"fit must return encode, a function of observations, got {got}")
         return encode
 
-    return compare(encoder, perturbed, seeds)
+    return score_twins(encoder, perturbed, seeds)
 
 
-def compare(
+def score_twins(
     encoder: Callable[[Twin, Dataset, int], Encode | None], perturbed: Perturbed, seeds: int
 ) -> Stress:
-    """Score the encoder of every twin and seed on test images; one that diverged is left out.
+    """Score the encoder of every twin and seed on test images; leave out those that diverged.
 
-    `encoder` gives None for it, or a function of which codes come that are not finite.
+    A training diverged if `encoder` returns None, or a function whose codes are not finite.
     """
-    datasets = {twin: data.load() for twin, data in twins(perturbed).items()}
+    datasets = {twin: data.load() for twin, data in twin_configs(perturbed).items()}
     original = datasets["original"]
     test = split(original).test[:SAMPLES]
     factors = original.factor_values(test).numpy()
@@ -203,11 +210,11 @@ def compare(
         twin: float((dataset.observe(test[:LOOKED_AT]) - looked_at).square().mean().sqrt())
         for twin, dataset in datasets.items()
     }
-    return Stress(columns(values), untrained(original, test, latents), change, seeds)
+    return Stress(stack_seeds(values), chance_scores(original, test, latents), change, seeds)
 
 
-def untrained(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[str, float]:
-    """Mean scores of random linear projections: what there is to have without learning."""
+def chance_scores(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[str, float]:
+    """Mean scores of random linear projections: what a method gets without learning."""
     x = dataset.observe(test).flatten(1)
     shape, generator = (PROJECTIONS, x.shape[1], latents), torch.Generator().manual_seed(0)
     factors = dataset.factor_values(test).numpy()
@@ -218,18 +225,18 @@ def untrained(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[st
     return {name: float(np.mean([one[name] for one in drawn])) for name in drawn[0]}
 
 
-def columns(
+def stack_seeds(
     values: Mapping[Twin, Sequence[Mapping[str, float]]],
 ) -> dict[Twin, dict[str, Float[np.ndarray, "_"]]]:
-    """A value a seed for every score."""
+    """Turn one dictionary a seed into one array a score."""
     return {
         twin: {name: np.array([one[name] for one in each]) for name in each[0]}
         for twin, each in values.items()
     }
 
 
-def check(perturbed: Perturbed, seeds: int) -> None:
-    """Raise for what would else come out after the trainings."""
+def check_twin(perturbed: Perturbed, seeds: int) -> None:
+    """Raise before training if the twin is damaged or cannot be scored."""
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
     factors = perturbed.load().factors  # refuses what is damaged

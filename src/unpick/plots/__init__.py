@@ -1,4 +1,4 @@
-"""Pictures of arrays: they know tensors and data sets, never a run or a study."""
+"""Figures drawn from arrays and data sets; they know nothing of runs or studies."""
 
 from unpick.plots.images import contact_sheet, image_grid, latent_squares, traversals
 from unpick.plots.style import BLUE, COLOURS, GREY, ORANGE, house_style, save

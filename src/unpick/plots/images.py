@@ -1,4 +1,4 @@
-"""Pictures: contact sheets, traversals, latent squares, in colours that the colour-blind see."""
+"""Contact sheets, traversals and latent squares."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ POINTS = 25  # of a drawn line; more would only make the file larger
 
 
 def contact_sheet(dataset: Dataset, columns: int = 12, seed: int = 0) -> Figure:
-    """What a data set looks like: each factor varied alone, then random observations."""
+    """Show a data set: a row for each factor varied alone, then random observations."""
     generator = torch.Generator().manual_seed(seed)
     if len(dataset.shape) != 3:
-        return cloud(dataset)
+        return point_cloud(dataset)
     rows: list[tuple[str, Tensor]] = []
     if dataset.is_grid:
         for k, factor in enumerate(dataset.factors):
@@ -55,12 +55,12 @@ def image_grid(
 
 
 def tile(images: Float[Tensor, "rows columns c h w"]) -> Float[np.ndarray, "height width *c"]:
-    """One picture of all, as matplotlib takes it; grey ones have no axis for their channel."""
+    """Tile images into one picture for matplotlib; grey ones lose their channel axis."""
     whole = images.permute(0, 3, 1, 4, 2).flatten(2, 3).flatten(0, 1).clamp(0, 1).numpy()
     return whole[..., 0] if images.shape[2] == 1 else whole
 
 
-def cloud(dataset: Dataset) -> Figure:
+def point_cloud(dataset: Dataset) -> Figure:
     """A point cloud in its first two or three coordinates, coloured by each of its factors."""
     x = dataset.observe(torch.arange(min(len(dataset), 5000)))
     values = dataset.factor_values(torch.arange(len(x)))
@@ -77,7 +77,7 @@ def cloud(dataset: Dataset) -> Figure:
 def latent_squares(
     codes: Mapping[str, Float[Tensor, "s n 2"]], square: Float[Tensor, "n 2"]
 ) -> Figure:
-    """Where encoders put the unit square: its coordinate lines, a row a method, a column a seed.
+    """The unit square in latent space: its coordinate lines, a row a method, a column a seed.
 
     Lines along the first factor are blue, along the second orange; an aligned latent space
     shows them parallel to the axes.
@@ -106,7 +106,7 @@ def coordinate_lines(
     colour: str,
     lines: int = 9,
 ) -> None:
-    """The images of lines on which `factor` varies and the other one stays."""
+    """Draw lines in latent space along which `factor` varies and the other one is fixed."""
     other = 1 - factor
     for level in np.linspace(0.05, 0.95, lines):
         near = (square[:, other] - level).abs() < 0.003
@@ -119,7 +119,7 @@ def coordinate_lines(
 def traversals(
     images: Float[Tensor, "d columns c h w"], deviations: Sequence[float], active: Sequence[bool]
 ) -> Figure:
-    """What each latent does when it alone moves; latents in order of importance."""
+    """Decoded images as one latent moves at a time; latents in order of importance."""
     labels = [
         f"latent {k + 1}\n" + (f"sd {sd:.2f}" if on else f"sd {sd:.2f}, passive")
         for k, (sd, on) in enumerate(zip(deviations, active, strict=True))

@@ -10,19 +10,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from unpick.plots.comparison import Entry
+from unpick.plots.comparison import ComparedValues
 from unpick.plots.style import BLACK, BLUE, COLOURS, GREY, ORANGE
 
 FEWEST = 4  # values that a violin is drawn for; fewer say nothing about a shape
 BIN = 0.05  # of histograms
 
 
-def grouped_scores(panels: Mapping[str, Mapping[str, Sequence[Entry]]], label: str) -> Figure:
+def grouped_scores(
+    panels: Mapping[str, Mapping[str, Sequence[ComparedValues]]], label: str
+) -> Figure:
     """A dot a seed, a bar at their mean; published means hollow, with their deviation.
 
     Args:
-        panels: By the name of the panel and of the group, entries that are to be compared; entries
-            of one name have one colour throughout.
+        panels: By panel and group, the values to compare. Values of the same name have the same
+            colour everywhere.
         label: What is compared, in words.
     """
     some = [entry for groups in panels.values() for group in groups.values() for entry in group]
@@ -39,9 +41,9 @@ def grouped_scores(panels: Mapping[str, Mapping[str, Sequence[Entry]]], label: s
         for name, group in groups.items():
             for entry in group:
                 place = columns.index(name) * width + list(colours).index(entry.name)
-                dots(axes, place, entry.values, colours[entry.name])
+                draw_dots(axes, place, entry.values, colours[entry.name])
                 if entry.published is not None:
-                    _published(axes, place + 0.3, *entry.published)
+                    _draw_published(axes, place + 0.3, *entry.published)
         for edge in range(1, len(columns)):
             axes.axvline(edge * width - 1.1, color=GREY, linewidth=0.4)
         axes.axhline(0, color=GREY, linewidth=0.4)
@@ -49,22 +51,22 @@ def grouped_scores(panels: Mapping[str, Mapping[str, Sequence[Entry]]], label: s
     grid[-1].set_xticks([k * width + middle for k in range(len(columns))], columns)
     for axes in grid:
         axes.tick_params(axis="x", length=0)
-    key = [_mark(colour, name) for name, colour in colours.items()]
+    key = [_legend_line(colour, name) for name, colour in colours.items()]
     if any(entry.published is not None for entry in some):
         key.append(Line2D([], [], color=BLACK, marker="D", mfc="white", ms=4, label="published"))
     figure.legend(handles=key, loc="outside lower center", ncols=len(key))
     return figure
 
 
-def _published(axes: Axes, place: float, mean: float, deviation: float) -> None:
+def _draw_published(axes: Axes, place: float, mean: float, deviation: float) -> None:
     spread = deviation if np.isfinite(deviation) else None
     axes.errorbar(place, mean, yerr=spread, fmt="D", color=BLACK, mfc="white", ms=3.5, lw=0.8)
 
 
-def dots(
+def draw_dots(
     axes: Axes, place: float | int, values: Float[np.ndarray, "_"], colour: str, width: float = 0.5
 ) -> None:
-    """One for every finite value, beside each other, and a bar of that width at their mean."""
+    """Draw a dot for every finite value, side by side, and a bar of that width at their mean."""
     values = values[np.isfinite(values)]
     if not len(values):
         return
@@ -79,9 +81,9 @@ class Search:
     """Scores along a search over a hyperparameter, on a changed data set.
 
     Attributes:
-        before: On the data set as it was.
+        before: On the original data set.
         after: On the changed one, by the name of the hyperparameter's value.
-        dropped: How many more runs were left out there, and of those `before`, named `orig.`.
+        dropped: Number of runs left out, by the same name; `orig.` for those `before`.
     """
 
     before: Float[np.ndarray, "_"]
@@ -111,18 +113,21 @@ def violins(panels: Mapping[str, Mapping[str, Search]], label: str) -> Figure:
                 axes.set_axis_off()
                 continue
             axes.set_title(method, fontsize=9)
-            _search(axes, row[method])
+            _draw_search(axes, row[method])
         line[0].set_ylabel(f"{panel}\n{label}")
         line[0].set_ylim(bottom=min(0.0, line[0].get_ylim()[0]))
-    key = [_patch(BLUE, "original data, mean dashed"), _patch(ORANGE, "modified data")]
+    key = [
+        _legend_patch(BLUE, "original data, mean dashed"),
+        _legend_patch(ORANGE, "modified data"),
+    ]
     figure.legend(handles=key, loc="outside lower center", ncols=2)
     return figure
 
 
-def _search(axes: Axes, search: Search) -> None:
+def _draw_search(axes: Axes, search: Search) -> None:
     names = []
     for place, (name, values) in enumerate({"orig.": search.before, **search.after}.items()):
-        violin(axes, place, values, ORANGE if place else BLUE)
+        draw_violin(axes, place, values, ORANGE if place else BLUE)
         lost = search.dropped.get(name, 0)
         names.append(f"{name}\n-{lost}" if lost else name)
     if np.isfinite(search.before).any():
@@ -131,20 +136,22 @@ def _search(axes: Axes, search: Search) -> None:
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
-def violin(axes: Axes, place: float | int, values: Float[np.ndarray, "_"], colour: str) -> None:
-    """A smoothed distribution, if there are enough values for one, and the values themselves."""
+def draw_violin(
+    axes: Axes, place: float | int, values: Float[np.ndarray, "_"], colour: str
+) -> None:
+    """Draw the values and, if there are enough, a smoothed distribution."""
     values = values[np.isfinite(values)]
     if len({*values}) >= FEWEST:
         bodies = axes.violinplot([values], [place], widths=0.8, showextrema=False)["bodies"]
         for body in bodies:  # type: ignore[attr-defined]
             body.set(facecolor=colour, alpha=0.25, linewidth=0)
-    dots(axes, place, values, colour)
+    draw_dots(axes, place, values, colour)
 
 
 def histograms(
     panels: Mapping[str, Mapping[str, Mapping[str, Float[np.ndarray, "_"]]]], label: str
 ) -> Figure:
-    """How often restarts reach which score: filled for the last kind of data, lines for others.
+    """Histograms of scores over restarts: filled for the last kind of data, lines for others.
 
     After Zietlow (2022), figure 4.8.
 
@@ -180,7 +187,7 @@ def histograms(
         line[0].yaxis.get_major_locator().set_params(integer=True)
     for axes in grid[-1]:
         axes.set_xlabel(label)
-    key = [_patch(colour, kind) for colour, kind in zip(COLOURS, kinds, strict=False)]
+    key = [_legend_patch(colour, kind) for colour, kind in zip(COLOURS, kinds, strict=False)]
     for outline, colour in zip(key[:-1], COLOURS, strict=False):
         outline.set(facecolor="none", edgecolor=colour, alpha=1.0)
     figure.legend(handles=key, loc="outside lower center", ncols=len(key))
@@ -217,14 +224,14 @@ def factor_bars(
         axes.tick_params(axis="x", length=0)
         axes.set_title(panel, loc="left", fontsize=9, weight="bold")
         axes.set_ylabel(label)
-    key = [_patch(colour, kind) for colour, kind in zip(COLOURS, kinds, strict=False)]
+    key = [_legend_patch(colour, kind) for colour, kind in zip(COLOURS, kinds, strict=False)]
     figure.legend(handles=key, loc="outside lower center", ncols=len(key))
     return figure
 
 
-def _mark(colour: str, name: str) -> Line2D:
+def _legend_line(colour: str, name: str) -> Line2D:
     return Line2D([], [], color=colour, marker="o", markersize=4, linewidth=1.8, label=name)
 
 
-def _patch(colour: str, name: str) -> Patch:
+def _legend_patch(colour: str, name: str) -> Patch:
     return Patch(facecolor=colour, alpha=0.5, label=name)

@@ -1,4 +1,4 @@
-"""How figures look, in colours that the colour-blind can tell apart, and how they are saved."""
+"""Style and colours of figures, which colour-blind readers can tell apart, and saving."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -30,12 +30,12 @@ RC: dict[Any, Any] = {
 
 
 def house_style() -> AbstractContextManager[None]:
-    """Figures drawn within it look alike."""
+    """A context in which figures are drawn in the same style."""
     return mpl.rc_context(RC)
 
 
 def save(figure: Figure, folder: Path, name: str) -> Path:
-    """Write the figure as SVG, for pages, and as PDF, for papers; the SVG's path."""
+    """Write the figure as SVG, for pages, and as PDF, for papers; return the SVG's path."""
     folder.mkdir(parents=True, exist_ok=True)
     with house_style():
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None}, dpi=200)

@@ -1,4 +1,4 @@
-"""Twins of a data set: what was changed, the family of changes, and how it was found."""
+"""Twins of a data set: the change, its one-parameter family, and its training."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -28,35 +28,37 @@ def twin_sheet(
     for axes, label, images in zip(
         rows,
         ("original", "change", "twin"),
-        (original, scaled(twin - original, epsilon), twin),
+        (original, scale_change(twin - original, epsilon), twin),
         strict=True,
     ):
-        axes.imshow(tile(framed(images)), cmap=colours(images, label == "change"), vmin=0, vmax=1)
+        axes.imshow(
+            tile(add_frames(images)), cmap=colour_map(images, label == "change"), vmin=0, vmax=1
+        )
         axes.set_yticks([axes.get_ylim()[0] / 2], [label])
-        bare(axes)
-    change_bar(rows, original, epsilon)
+        hide_frame(axes)
+    add_colour_bar(rows, original, epsilon)
     return figure
 
 
 def change_family(
     table: Float[Tensor, "l c h w"], level: Int[Tensor, "n"], epsilon: float, columns: int = 12
 ) -> Figure:
-    """The one-parameter family of changes, and how many observations get which."""
+    """The one-parameter family of changes, and the share of observations at each level."""
     figure = Figure(figsize=(1.6 + 0.75 * columns, 2.3), layout="constrained")
     strip, counts = figure.subplots(2, sharex=True, height_ratios=(1, 1.3))
-    # An image is of the middle of that part of the axis which it stands above.
+    # Each image shows the level in the middle of its part of the axis.
     some = ((torch.arange(columns) + 0.5) / columns * len(table)).long()
     strip.imshow(
-        tile(framed(scaled(table[some], epsilon))),
-        cmap=colours(table, change=True),
+        tile(add_frames(scale_change(table[some], epsilon))),
+        cmap=colour_map(table, change=True),
         vmin=0,
         vmax=1,
         extent=(0, len(table), 0, 1),
         aspect="auto",
     )
     strip.set_yticks([0.5], ["change"])
-    bare(strip)
-    change_bar([strip], table, epsilon)
+    hide_frame(strip)
+    add_colour_bar([strip], table, epsilon)
     edges = np.linspace(0, len(table), min(60, len(table)) + 1)
     shares, _ = np.histogram(level.numpy() + 0.5, edges)
     counts.stairs(100 * shares / len(level), edges, fill=True, color=BLUE)
@@ -84,31 +86,33 @@ def contest_curves(log: Sequence[tuple[int, float, float]]) -> Figure:
     return figure
 
 
-def scaled(change: Float[Tensor, "*n"], epsilon: float) -> Float[Tensor, "*n"]:
-    """From [-epsilon, epsilon] to [0, 1], where 0.5 is no change."""
+def scale_change(change: Float[Tensor, "*n"], epsilon: float) -> Float[Tensor, "*n"]:
+    """Map [-epsilon, epsilon] to [0, 1]; 0.5 is no change."""
     return change / (2 * epsilon) + 0.5
 
 
-def colours(images: Float[Tensor, "n c h w"], change: bool) -> str:
-    """Of grey images; the channels of colour images keep their colours, also for a change."""
+def colour_map(images: Float[Tensor, "n c h w"], change: bool) -> str:
+    """The name of the colour map: diverging for a change of grey images, grey for the rest."""
     return "RdBu_r" if change and images.shape[1] == 1 else "gray"
 
 
-def change_bar(rows: "Sequence[Axes]", images: Float[Tensor, "n c h w"], epsilon: float) -> None:
-    """What the colours of a change mean; in colour images, the brightness of each channel."""
+def add_colour_bar(
+    rows: "Sequence[Axes]", images: Float[Tensor, "n c h w"], epsilon: float
+) -> None:
+    """Explain the colours of a change; in colour images, the brightness of each channel."""
     figure, axes = rows[0].figure, list(rows)
-    shades = ScalarMappable(Normalize(-epsilon, epsilon), colours(images, change=True))
+    shades = ScalarMappable(Normalize(-epsilon, epsilon), colour_map(images, change=True))
     bar = figure.colorbar(shades, ax=axes, fraction=0.05, pad=0.01)
     bar.set_ticks([-epsilon, 0, epsilon], labels=[f"\u2212{epsilon:g}", "0", f"{epsilon:g}"])
     bar.set_label("per channel" if images.shape[1] == 3 else "change")
 
 
-def framed(images: Float[Tensor, "n c h w"]) -> Float[Tensor, "1 n c p q"]:
-    """One row of images with a grey line around each."""
+def add_frames(images: Float[Tensor, "n c h w"]) -> Float[Tensor, "1 n c p q"]:
+    """Put a grey line around each image; return them as one row."""
     return pad(images[None], (1, 1, 1, 1), value=0.5)
 
 
-def bare(axes: "Axes") -> None:
-    """No frame, no ticks, but labels."""
+def hide_frame(axes: "Axes") -> None:
+    """Hide frame and ticks, keep labels."""
     axes.tick_params(length=0, labelbottom=False)
     axes.spines[:].set_visible(False)

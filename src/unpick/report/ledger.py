@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from unpick.pages.formula import plain
+from unpick.pages.formula import text_to_unicode
 from unpick.pages.page import Link, Mark, Marked, Note, Section, Table
-from unpick.pages.terminal import COLOURS, show
+from unpick.pages.terminal import COLOURS, print_table
 from unpick.papers.ledger import PAPERS
 from unpick.study.ledger import Evidence, Judgement, Word
 
@@ -106,7 +106,7 @@ def entry_sections(judgements: Iterable[Judgement]) -> list[Section]:
 
 def show_ledger(judgements: Sequence[Judgement], console: Console) -> None:
     """Print the table, coloured by verdict."""
-    show(ledger_table(judgements), console)
+    print_table(ledger_table(judgements), console)
     console.print(Text("`unpick theory show ID` tells more about a claim.", style="dim"))
 
 
@@ -119,7 +119,7 @@ def show_entry(judgement: Judgement, console: Console) -> None:
             line.append(f"{note.word}  ", style=f"bold {COLOURS[note.mark]}")
         if note.title:
             line.append(f"{note.title}: ", style="bold")
-        line.append(plain(note.text))
+        line.append(text_to_unicode(note.text))
         console.print(Padding(line, (1, 0, 0, 2)))
     console.print()
 

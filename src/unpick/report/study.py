@@ -14,7 +14,7 @@ from rich.text import Text
 
 from unpick.metrics.importance import LEARNERS
 from unpick.pages.page import Link, Mark, Note, Table
-from unpick.pages.terminal import COLOURS, fits, show
+from unpick.pages.terminal import COLOURS, fits_width, print_table
 from unpick.runs.disk import environment
 from unpick.study import Cell, Outcome, Results
 
@@ -163,7 +163,7 @@ def show_results(results: Results, console: Console) -> None:
     console.print(Text(f"{study.source}. Scale: {results.scale}.\n"))
     tables = tables_that_fit(results, console)
     for table in tables:  # all share the footnotes, which are printed once, below the last table
-        show(table if table is tables[-1] else replace(table, footnotes=()), console)
+        print_table(table if table is tables[-1] else replace(table, footnotes=()), console)
     if study.claims:
         console.print()
     for note in claim_notes(results):
@@ -181,7 +181,11 @@ def tables_that_fit(results: Results, console: Console) -> list[Table]:
     groups: list[list[str]] = []
     for measure in results.study.measures:
         alone = study_table(results, [measure])
-        if groups and alone.rows and fits(study_table(results, [*groups[-1], measure]), console):
+        if (
+            groups
+            and alone.rows
+            and fits_width(study_table(results, [*groups[-1], measure]), console)
+        ):
             groups[-1].append(measure)
         elif alone.rows:
             groups.append([measure])

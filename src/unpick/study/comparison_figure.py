@@ -5,7 +5,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from unpick.plots.comparison import Entry, comparison
+from unpick.plots.comparison import ComparedValues, comparison
 from unpick.study.study import Drawing, Results
 
 
@@ -26,7 +26,7 @@ def drawing(name: str, measure: str, label: str, leave: Collection[str] = ()) ->
 def _draw(measure: str, label: str, leave: Collection[str], results: Results) -> Figure | None:
     groups = {
         row: [
-            Entry(
+            ComparedValues(
                 column,
                 outcome.values[measure],
                 (printed.mean, printed.std) if printed else None,

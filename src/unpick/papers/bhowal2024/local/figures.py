@@ -13,7 +13,7 @@ from torch import Tensor
 
 from unpick.data import Dataset
 from unpick.geometry import fit_local_decoder
-from unpick.plots.comparison import Entry
+from unpick.plots.comparison import ComparedValues
 from unpick.plots.images import tile
 from unpick.plots.restart_scores import grouped_scores
 from unpick.plots.style import BLACK, COLOURS, GREY
@@ -147,7 +147,7 @@ def draw_errors(results: Results) -> Figure | None:
     """The residuals of local decoders, a panel a data set."""
     panels = {
         row: {
-            column: [Entry(name, outcome.values[key]) for key, name in SHOWN.items()]
+            column: [ComparedValues(name, outcome.values[key]) for key, name in SHOWN.items()]
             for column, outcome in columns.items()
         }
         for row, columns in results.rows().items()

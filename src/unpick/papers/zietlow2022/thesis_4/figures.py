@@ -26,7 +26,7 @@ from unpick.papers.zietlow2022.thesis_4.spectra import (
     latent_spectra,
     pixel_spectra,
 )
-from unpick.plots.comparison import Entry
+from unpick.plots.comparison import ComparedValues
 from unpick.plots.restart_scores import Search, factor_bars, grouped_scores, histograms, violins
 from unpick.plots.twins import twin_sheet
 from unpick.probe import probe_run
@@ -38,11 +38,11 @@ EXTREMES = 4  # restarts of figures 4.10 and 4.11
 
 def scores(measure: str, results: Results) -> Figure | None:
     """Tables 4.2 to 4.5: a method after the other on the original and its two twins."""
-    panels: dict[str, dict[str, list[Entry]]] = {}
+    panels: dict[str, dict[str, list[ComparedValues]]] = {}
     for data, chosen in SETTINGS[results.scale].items():
         panels[data] = {
             NAMES[method]: [
-                Entry(
+                ComparedValues(
                     twin,
                     outcome.values[measure],
                     None if printed is None else (printed.mean, printed.std),

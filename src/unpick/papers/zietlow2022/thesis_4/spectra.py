@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from unpick.plots.restart_scores import dots
+from unpick.plots.restart_scores import draw_dots
 from unpick.plots.style import COLOURS, GREY
 
 
@@ -38,7 +38,7 @@ def latent_spectra(panels: Mapping[str, Mapping[str, Latents]]) -> Figure:
     grid = figure.subplots(2, len(panels), squeeze=False, sharey="row", height_ratios=(1, 1.3))
     for (above, below), (panel, kinds) in zip(grid.T, panels.items(), strict=True):
         for place, (kind, latents) in enumerate(kinds.items()):
-            dots(above, place, latents.distance, COLOURS[place])
+            draw_dots(above, place, latents.distance, COLOURS[place])
             ranks = np.arange(1, latents.deviations.shape[1] + 1)
             below.plot(ranks, latents.deviations.T, color=COLOURS[place], lw=0.6, alpha=0.35)
             mean = latents.deviations.mean(0)
@@ -94,7 +94,7 @@ def pixel_spectra(panels: Mapping[str, Pixels]) -> Figure:
         methods = list(pixels.errors)
         for k, method in enumerate(methods):
             for place, (_, values) in enumerate(pixels.errors[method].items()):
-                dots(below, k + 0.27 * (place - 1), values, COLOURS[place], 0.22)
+                draw_dots(below, k + 0.27 * (place - 1), values, COLOURS[place], 0.22)
         below.set_xticks(range(len(methods)), methods, rotation=30, ha="right", fontsize=8)
         below.tick_params(axis="x", length=0)
     grid[0, 0].set_ylabel("share of the original's\nvariance")
