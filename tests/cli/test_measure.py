@@ -19,7 +19,7 @@ from unpick.training import RunConfig
 def test_measure_prints_keeps_and_reads_again(run_cli, capsys, trained, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     names = [str(run.path) for run in trained]
-    options = ("--samples", "600", "--draws", "2")
+    options = ("--samples", "300", "--draws", "2")
     code, out, _ = run_cli("measure", *names, *options)
     assert code == 0
     for word in ("DtO", "chance 0.55", "MIG, sampled", "DCI completeness", "±", "UDR", "2 runs"):
@@ -31,7 +31,7 @@ def test_measure_prints_keeps_and_reads_again(run_cli, capsys, trained, monkeypa
     kept = json.loads(out)[names[0]]
     scores = {score["name"]: score for score in kept["scores"]}
     assert kept["factors"] == [factor.name for factor in load("synth-lin").factors]
-    assert kept["options"] == {"samples": 600, "learner": "fast", "draws": 2}
+    assert kept["options"] == {"samples": 300, "learner": "fast", "draws": 2}
     assert len(scores["MIG"]["matrix"]) == 2
     assert len(scores["MIG"]["per_factor"]) == 2
     assert scores["MIG"]["interval"]["draws"] == 2

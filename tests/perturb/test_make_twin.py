@@ -1,0 +1,180 @@
+"""Making a twin: its recipe, resuming, what is reported, and the command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from perturb.recipes import BASE, CONFIG, MODEL, contest, weights
+from unpick.cli import main
+from unpick.cli.train import read_run_config
+from unpick.data import ArrayStore, Noisy, load
+from unpick.objectives import AE
+from unpick.perturb import perturb
+from unpick.perturb.contest import Contest
+from unpick.perturb.make_twin import refit_losses, varying_share
+from unpick.runs import Runner, make
+
+
+def test_a_constant_change_does_not_vary_and_a_flipped_sign_does_on_grey_images():
+    pattern = torch.full((1, 4, 4), 0.1)
+    same, flipped = torch.stack([pattern, pattern]), torch.stack([pattern, -pattern])
+    grey, black = ArrayStore(torch.full((4, 1, 4, 4), 0.5)), ArrayStore(torch.zeros(4, 1, 4, 4))
+    often, seldom = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 0, 1])
+    assert varying_share(grey, same, often) == 0
+    assert varying_share(grey, flipped, often) == pytest.approx(1, abs=0.05)  # of 2000 pairs
+    assert varying_share(grey, flipped, seldom) == pytest.approx(0.75, abs=0.05)
+    assert varying_share(black, flipped, often) == 0  # what leaves [0, 1] is reflected
+    assert varying_share(black, same * torch.tensor([0.0, 1.0])[:, None, None, None], often) > 0.3
+
+
+def test_decoders_that_start_over_are_judged_after_as_much_training_with_and_without_change():
+    running = contest(replace(CONFIG, batch=8, decoder_rate=1e-2))
+    first, reports = weights(running.model.decoder), []
+    running.advance(12)
+    running.reset_decoders()
+    assert all(torch.equal(first[k], v) for k, v in running.model.decoder.state_dict().items())
+    untrained = running.losses(changed=False)
+    before = refit_losses(running, reports.append, changed=False)
+    after = refit_losses(running, reports.append, changed=True)
+    assert max(before) < min(untrained)
+    assert before != after
+    assert len(reports) == 2 * 36  # batches of the contest itself, where it is short
+    running.change.epsilon = 0.0
+    assert refit_losses(running, reports.append, changed=True) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": 0.0}, r"epsilon must lie in \(0, 1\], got 0.0"),
+        ({"restarts": 3, "ensemble": 2}, "restarts must be at least 4, got 3"),
+        ({"levels": 1}, "levels must be at least 2, got 1"),
+        ({"learning_rate": -1.0}, "learning_rate of the change must be positive"),
+        ({"base": replace(BASE, data=Noisy(BASE.data, 0.1))}, "base must be of an original"),
+        (
+            {"base": replace(BASE, objective=AE(), model=replace(MODEL, posterior="delta"))},
+            "base must be a beta-vae, got ae",
+        ),
+    ],
+)
+def test_bad_recipes_say_what_is_wrong(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(CONFIG, **change)
+
+
+def test_a_recipe_names_its_twin():
+    others = replace(CONFIG, seed=1), replace(CONFIG, base=replace(BASE, seed=1))
+    assert len({config.identity() for config in (CONFIG, *others)}) == 3
+    assert CONFIG.data().recipe == CONFIG.identity()
+    assert [config.seed for config in others[1].candidates()] == [1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_twin_is_made_once_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "data"))
+    runs, killed = tmp_path / "runs", []
+    whole = perturb(CONFIG, Runner(runs, progress=False, jobs=1))
+    assert whole.folder == tmp_path / "data" / "twins" / f"shapes3d-{CONFIG.identity()}"
+
+    def kill(self, until, advance=Contest.advance):
+        if self.step >= 6 and not killed:
+            killed.append(self.step)
+            raise KeyboardInterrupt
+        return advance(self, until)
+
+    monkeypatch.setattr(Contest, "advance", kill)
+    runner = Runner(runs, progress=False, checkpoint_seconds=0.0)
+    again = str(tmp_path / "again")
+    with pytest.raises(KeyboardInterrupt):
+        perturb(CONFIG, runner, path=again)
+    assert killed
+    assert len(list(runs.glob("*-change-*/checkpoint-*"))) == 1
+    second = perturb(CONFIG, runner, path=again)
+    documents = [json.loads((t.folder / "twin.json").read_text()) for t in (whole, second)]
+    assert documents[0] == documents[1]  # the checksum of the change among them
+    assert not list(runs.glob("*-change-*"))
+    names = {file.name for file in second.folder.iterdir()}
+    pictures = {"images.png", "family.png", "losses.png"}
+    assert names == {"twin.json", "change.safetensors", *pictures}
+    report = documents[0]["report"]
+    scores = {each["seed"]: each["score"] for each in report["candidates"]}
+    assert scores[report["disentangled"][0]] == max(scores.values())
+    assert scores[report["entangled"][0]] == min(scores.values())
+    monkeypatch.setattr(Contest, "__init__", None)  # read, not made
+    assert perturb(CONFIG, runner, path=again) == second
+    with pytest.raises(ValueError, match="holds a twin made in another way"):
+        perturb(replace(CONFIG, seed=5), runner, path=again)
+    on_twin = replace(BASE, data=second, steps=2)
+    assert make([on_twin], Runner(runs, progress=False))[0].path.name.startswith(
+        "shapes3d-perturbed"
+    )
+
+
+@pytest.mark.slow
+def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    options = ["--size", "8", "--network", "mlp", "--encoder", "8", "--decoder", "8"]
+    of_change = ["--change-steps", "5", "--restarts", "2", "--out", "twin", "--epsilon", "0.2"]
+    with pytest.raises(SystemExit) as stop:
+        main(["perturb", "shapes3d", *options, *of_change, "--steps", "5", "--jobs", "1"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f'load("shapes3d", size=8, perturbed="{tmp_path / "twin"}")' in out
+    assert "allowed 0.2" in out
+    change = load("shapes3d", size=8, perturbed="twin").observe(torch.arange(99))
+    change = change - load("shapes3d", size=8).observe(torch.arange(99))
+    assert 0 < change.abs().max() <= 0.2 + 1e-6
+    command = out.splitlines()[-1].split()
+    assert command[:4] == ["unpick", "train", "shapes3d", "--size"]
+    with pytest.raises(SystemExit) as stop:
+        main([*command[1:], *options[2:], "--steps", "3", "--jobs", "1"])
+    assert stop.value.code == 0
+    assert "shapes3d-perturbed-beta-vae-seed0" in capsys.readouterr().out
+    (run,) = Path("runs").glob("shapes3d-beta-vae-seed0-*")
+    trained = len([*Path("runs").iterdir()])
+    of_change[of_change.index("twin")] = "again"
+    with pytest.raises(SystemExit) as stop:  # its set-up, and its other seeds beside it
+        main(["perturb", str(run), *of_change])
+    assert stop.value.code == 0
+    assert len([*Path("runs").iterdir()]) == trained
+    documents = [json.loads(Path(name, "twin.json").read_text()) for name in ("twin", "again")]
+    assert documents[0] == documents[1]
+    monkeypatch.chdir(run)  # whose folder has its name here, too
+    assert read_run_config(Path()).identity() == run.name[-12:]
+    (misled,) = Path("..").glob("shapes3d-perturbed-beta-vae-seed0-*")
+    with pytest.raises(SystemExit) as stop:
+        main(["perturb", str(misled), "--restarts", "2"])
+    assert stop.value.code == 2
+    assert "is of a twin; start from a run on the original" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "which data set?"),
+        (["sprits"], "did you mean sprites"),
+        (["sprites", "--epsilon", "2"], "epsilon must lie in (0, 1], got 2.0"),
+        (["sprites", "ae"], "base must be a beta-vae, got ae"),
+        (["synth-lin"], "twins are of data in [0, 1], and synth-lin leaves it"),
+        (["sprites", "--decoder-rate", "0"], "decoder_rate must be positive"),
+        (["sprites", "--change-rate", "0"], "learning_rate of the change must be positive"),
+        (["sprites", "--change-steps", "0"], "steps of the change must be at least 1, got 0"),
+        (["sprites", "--choose", "udr", "--restarts", "2"], "restarts must be at least 3, got 2"),
+        (["sprites", "--latents", "1"], "latents must be at least 2 to be entangled, got 1"),
+        ([".", "--restarts", "2"], "is neither a data set nor the folder of a run"),
+        ([".", "--preset", "thesis"], ". is a folder: a run has its own set-up and objective"),
+        ([".", "beta-vae"], ". is a folder: a run has its own set-up and objective"),
+    ],
+)
+def test_mistakes_exit_2_with_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["perturb", *arguments])
+    error = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert message in error
+    assert error.count("\n") == 1
