@@ -1,4 +1,4 @@
-"""The ledger: every entry judged."""
+"""The ledger: the entries of all papers, their order, and their figures."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ KINDS = "TCPLRXES"  # theorems and corollaries first
 def ledger(
     ids: Sequence[str] = (), on_progress: Callable[[str], object] = lambda text: None
 ) -> tuple[Judgement, ...]:
-    """Check the claims with these ids, or all of them, one after the other.
+    """Check the claims with these ids, or all claims.
 
     Args:
         ids: Such as `Z-P5`, in any case.
@@ -43,7 +43,7 @@ def ledger(
 
 
 def _place(entry: Entry[Any]) -> tuple[int, int, list[int]]:
-    """By paper, by kind, by number."""
+    """Where an entry stands: by paper, by kind, by number."""
     initial, rest = entry.id.split("-")
     numbers = [int(number) for number in re.findall(r"\d+", rest)]
     return list(PAPERS).index(initial), KINDS.index(rest[0]), numbers

@@ -18,7 +18,7 @@ from unpick.papers.across.explanations.readings import (
     in_use,
     off_diagonal,
     root,
-    turned,
+    rotate_randomly,
 )
 from unpick.probe import Codes, Probe, measure_run
 from unpick.runs import Runner, make, read
@@ -101,12 +101,12 @@ def test_random_turns_have_their_closed_forms(two):
 
 def test_turns_keep_what_all_rotations_share(generator):
     matrices = torch.randn(4, 6, 3, generator=generator).double()
-    found = turned(matrices)
+    found = rotate_randomly(matrices)
     assert len(found) == 40
     for k in range(4):
         same = torch.linalg.svdvals(matrices[k]).expand(10, 3)
         torch.testing.assert_close(torch.linalg.svdvals(found[10 * k : 10 * k + 10]), same)
-    torch.testing.assert_close(turned(matrices), found)  # the same turns for all
+    torch.testing.assert_close(rotate_randomly(matrices), found)  # the same turns for all
 
 
 @pytest.mark.parametrize("beta", [1e-4, 0.3, 10.0])

@@ -1,9 +1,9 @@
-"""What is trained for the tables of Bhowal et al. (2024): three objectives on a data set each.
+"""What is trained for the tables of Bhowal et al. (2024): three objectives on each data set.
 
-The networks are those of table 3, read as `training.presets` says. Epochs, batch size and the
-number of restarts are not printed. At `standard` and `quick` the networks are narrower, the
-convolutional ones lack a stage, and training is short; beta stays as printed, and so weighs four
-times as much against 32 x 32 pixels as against 64 x 64.
+The networks are those of table 3, as read in `training.presets`. The paper prints neither epochs
+nor batch size nor the number of restarts. At `standard` and `quick` the networks are narrower, the
+convolutional ones have one stage less, and training is short. Beta stays as printed, so it weighs
+four times as much against 32 x 32 pixels as against 64 x 64.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ METHODS: Mapping[Method, tuple[str, ObjectiveConfig]] = {
     "beta-tcvae": ("beta-TCVAE", BetaTCVAE(beta=6.0)),
 }
 NAMES = [name for name, _ in METHODS.values()]
-# Data sets, and what they are called in the tables; those from files are left out if not there.
+# Data sets, and their names in the tables; data sets without files are left out.
 ROWS = {
     "sprites": "dsprites",
     "heads": "3dfaces",
@@ -65,8 +65,8 @@ def cells(scale: Scale, table: str) -> list[Cell]:
     """Every data set with every objective; sprites only at `quick`.
 
     Args:
-        scale: At which.
-        table: Of the published numbers.
+        scale: The scale of the study.
+        table: The table of published numbers.
     """
     return [
         Cell(
@@ -83,7 +83,7 @@ def cells(scale: Scale, table: str) -> list[Cell]:
 
 
 def config(row: str, method: Method, scale: Scale) -> RunConfig:
-    """One of them."""
+    """The configuration of one method on one data set."""
     base = replace(preset(row, "bhowal"), objective=METHODS[method][1])
     if scale == "paper":
         return base

@@ -1,4 +1,4 @@
-"""The two kinds of check that most claims need: on drawn instances, and of an order in noise."""
+"""The two checks that most claims need: on drawn instances, and of an order in the noise."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ Instance = TypeVar("Instance")
 
 @dataclass(frozen=True)
 class Everywhere(Generic[Reading, Instance]):
-    """A universal claim, on drawn instances of every kind.
+    """Check a universal claim on drawn instances of every kind.
 
     Attributes:
-        violation: Of a reading at an instance, relative to its size: 0 or less if it holds there.
-        draw: Makes an instance.
+        violation: Relative error of a reading at an instance; 0 or less if it holds there.
+        draw: Draws an instance of a kind.
         what: The instances in words, in the plural.
-        kinds: To draw; almost degenerate ones too.
+        kinds: The kinds of instances; almost degenerate ones too.
         count: Instances a kind.
-        tolerance: For rounding and the precision of searches, as a share.
-        names: Of the parts of an instance, to tell a counterexample.
+        tolerance: Relative error allowed for rounding and the precision of searches.
+        names: Names of the parts of an instance, to print a counterexample.
     """
 
     violation: Callable[[Reading, Instance], float]
@@ -37,7 +37,7 @@ class Everywhere(Generic[Reading, Instance]):
     names: tuple[str, ...] = ()
 
     def __call__(self, reading: Reading) -> Evidence:
-        """Look at all of them; the counterexample given is the one with the fewest numbers."""
+        """Try all instances; the counterexample printed is the one with the fewest numbers."""
         draw = np.random.default_rng(0)
         instances = [self.draw(draw, kind) for kind in self.kinds for _ in range(self.count)]
         violations = np.array([self.violation(reading, instance) for instance in instances])
@@ -50,14 +50,15 @@ class Everywhere(Generic[Reading, Instance]):
             off = f"off by {worst:.0e} at most" if worst > 0 else "none is off"
             return Evidence(True, f"{text}: {off} ({self.tolerance:.0e} allowed)")
         smallest = min(broken, key=lambda k: (_numbers(instances[k]), -violations[k]))
+        example = self._describe(instances[smallest])
         return Evidence(
             False,
-            f"{text}: {len(broken)} break it, such as {self._told(instances[smallest])}, which is "
-            f"off by {violations[smallest]:.2g}",
+            f"{text}: {len(broken)} break it, such as {example}, which is off by "
+            f"{violations[smallest]:.2g}",
         )
 
-    def _told(self, instance: Instance) -> str:
-        """In few digits."""
+    def _describe(self, instance: Instance) -> str:
+        """An instance as text, in few digits."""
         parts = instance if isinstance(instance, tuple) else (instance,)
         names = self.names or ("",) * len(parts)
         with np.printoptions(precision=3, suppress=True):
@@ -70,14 +71,14 @@ class Everywhere(Generic[Reading, Instance]):
 
 @dataclass(frozen=True)
 class Order(Generic[Reading]):
-    """An approximation whose error vanishes with the noise, at a certain order at least.
+    """Check that the error of an approximation vanishes with the noise at some order at least.
 
     Attributes:
         error: Relative error of a reading at a scale of the noise.
-        order: Power of the scale that is asked for; half a power less passes.
-        what: What the error is of and relative to.
-        scales: Of the noise, falling.
-        noise: What the scale is of, in words.
+        order: The power of the scale that is claimed; half a power less passes.
+        what: The error in words, and what it is relative to.
+        scales: Scales of the noise, falling.
+        noise: The noise in words.
     """
 
     error: Callable[[Reading, float], float]
@@ -87,7 +88,7 @@ class Order(Generic[Reading]):
     noise: str = "noise"
 
     def __call__(self, reading: Reading) -> Evidence:
-        """The power between the two smallest scales, and the errors."""
+        """Measure the power between the two smallest scales."""
         errors = [abs(self.error(reading, scale)) for scale in self.scales]
         pairs = tuple(zip(self.scales, errors, strict=True))
         if max(errors[-2:]) < 1e-12:
@@ -104,6 +105,6 @@ class Order(Generic[Reading]):
 
 
 def _numbers(instance: object) -> int:
-    """How many an instance consists of."""
+    """How many numbers an instance consists of."""
     parts = instance if isinstance(instance, tuple) else (instance,)
     return sum(np.size(np.asarray(part)) for part in parts)

@@ -22,11 +22,11 @@ def numbers(draw: np.random.Generator, kind: Kind) -> Float[Array, "k"]:
 
 
 def short_of(bound: float, mean: float, least: float, most: float, count: int) -> float:
-    """How far mean >= bound is broken, or its case of equality, as a share of the mean.
+    """Violation of mean >= bound, or of its case of equality, as a share of the mean.
 
     Numbers between `least` and `most` have a gap of at least (sqrt(most) - sqrt(least))^2 / count
-    between their means: the two far ones could be replaced by their geometric mean. Half of that
-    is asked for, so that rounding cannot decide; without a spread, equality.
+    between their means: the two extremes could be replaced by their geometric mean. The check asks
+    for half of that gap, so that rounding cannot decide; without a spread it asks for equality.
     """
     if most - least <= 1e-12 * most:
         return abs(mean - bound) / mean
@@ -35,7 +35,7 @@ def short_of(bound: float, mean: float, least: float, most: float, count: int) -
 
 
 def column_violation(bound: Callable[[Array], float], m: Float[Array, "p d"]) -> float:
-    """Of prod |c_j| >= bound, with equality if and only if columns are orthogonal.
+    """Violation of prod |c_j| >= bound, with equality if and only if columns are orthogonal.
 
     Two columns with the cosine c leave a share of sqrt(1 - c^2) of the product at most (Fischer's
     inequality). With c^2 / 2 in place of c^2 rounding cannot decide.
@@ -50,9 +50,9 @@ def column_violation(bound: Callable[[Array], float], m: Float[Array, "p d"]) ->
 def _smaller_sum(
     step: Callable[[float, float, float], tuple[float, float]], a: Float[Array, "k"]
 ) -> float:
-    """Whether a small step lowers the mean and keeps the product; the step takes (high, low, t).
+    """Violation of the claim that a small step lowers the mean and keeps the product.
 
-    Of the two ends of the tuple; t is small against their ratio.
+    The step takes the largest number, the smallest, and t, which is small against their ratio.
     """
     i, j = int(a.argmax()), int(a.argmin())
     ratio = a[i] / a[j] if a[j] > 0 else np.inf
@@ -73,10 +73,10 @@ def _uneven(draw: np.random.Generator, kind: Kind) -> Float[Array, "k"]:
 
 
 def _smaller_product(changed: Callable[[Array, Array], Array], m: Float[Array, "k k"]) -> float:
-    """Whether a small change V' = changed(V, R) makes the product of the columns' lengths smaller.
+    """Violation of the claim that a small change V' = changed(V, R) lowers the lengths' product.
 
-    R turns the plane of the two columns that are least orthogonal, by angles up to 0.01 of either
-    sign. The best angle takes away cosine^2 / 2 of the product, 0.01 its 4e-4th part at least.
+    R rotates the plane of the two least orthogonal columns by angles up to 0.01 of either sign.
+    The best angle removes cosine^2 / 2 of the product, the angle 0.01 at least 4e-4 of that.
     """
     u, values, vt = np.linalg.svd(m)
     oblique = np.abs(np.tril(cosines(m), -1))
@@ -91,7 +91,7 @@ def _smaller_product(changed: Callable[[Array, Array], Array], m: Float[Array, "
 
 
 def _oblique(draw: np.random.Generator, kind: Kind) -> Float[Array, "k k"]:
-    """Columns that are not orthogonal; `equal`: a saddle point of the product, in integers.
+    """A square matrix without orthogonal columns; `equal`: a saddle point, in integers.
 
     There two columns of equal length are oblique and a longer one is orthogonal to both.
     """

@@ -22,8 +22,8 @@ class Evidence:
     Attributes:
         holds: Whether the reading passed.
         text: How it was checked, with the numbers; if it failed, a counterexample.
-        size: Of an approximation, in a few words.
-        errors: Of an approximation: relative error at each scale of the noise.
+        size: The error of an approximation, in a few words.
+        errors: For an approximation: pairs of noise scale and relative error.
     """
 
     holds: bool
@@ -42,12 +42,12 @@ class Mutation(Generic[Reading]):
 
 @dataclass(frozen=True)
 class Correction(Generic[Reading]):
-    """What holds in place of what is printed.
+    """What holds in place of the printed reading.
 
     Attributes:
         text: The corrected statement; math stands between dollars.
         formula: The same as LaTeX, if it is a formula.
-        reading: What the check is given.
+        reading: The corrected reading, for the check.
         changes: `formula` if the claim stands once a formula is put right; `claim` if less holds
             than is claimed, or only under further assumptions.
     """
@@ -77,7 +77,7 @@ class Entry(Generic[Reading]):
         mutation: A reading that must fail.
         correction: Where the printed reading fails.
         approximation: Whether the source claims a limit or a leading order rather than equality.
-        remark: What a reader should know beside the verdict.
+        remark: What a reader should know besides the verdict.
     """
 
     id: str
@@ -104,12 +104,12 @@ class Judgement:
     """An entry after its check.
 
     Attributes:
-        entry: What was judged.
+        entry: The entry.
         word: The verdict.
-        evidence: Of the reading that stands.
-        printed: Of what is printed, where there is a correction.
-        mutation: Of the wrong version; its check must fail.
-        seconds: That the checks took.
+        evidence: Evidence for the reading that stands.
+        printed: Evidence for the printed reading, where there is a correction.
+        mutation: Evidence for the wrong version; it must fail.
+        seconds: How long the checks took.
     """
 
     entry: Entry[Any]
@@ -121,7 +121,7 @@ class Judgement:
 
 
 def judge(entry: Entry[Any]) -> Judgement:
-    """Check what is printed, what stands in its place if there is a correction, and the mutation.
+    """Check the printed reading, its correction if there is one, and the mutation.
 
     The verdict is `not confirmed` if the reading that ought to stand fails, if a printed reading
     passes that the ledger would correct, or if the check lets the mutation pass.

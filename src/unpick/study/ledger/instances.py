@@ -1,4 +1,4 @@
-"""Matrices to try claims on, those among them that are almost degenerate."""
+"""Matrices to try claims on; almost degenerate ones too."""
 
 from typing import Literal, get_args
 

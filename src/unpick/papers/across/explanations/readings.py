@@ -1,4 +1,4 @@
-"""What four papers explain disentanglement by, read off one trained beta-VAE."""
+"""The quantities by which four papers explain disentanglement, measured on a beta-VAE."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from unpick.probe import Measure, Probe
 from unpick.probe.measures import codes_and_factors, disentanglement, reconstruction
 from unpick.study.study import Scale
 
-POINTS = 300  # test observations at which the decoder is looked at closely
+POINTS = 300  # test observations at which the decoder is linearised
 TURNS = 10  # random rotations of the latent space at each of them
 FACTOR_BINS = 20  # of a continuous factor, for MIG
 
@@ -64,9 +64,9 @@ def explanations(probe: Probe) -> dict[str, float]:
     - Allen (2024, eq. 6 and 7): `off-diagonal` part of the Hessian of log p(x|z), in Gauss-Newton
       form and `exact`; `ratio`, `scatter` and `correlation` of posterior variances and the best
       ones; `price`, the `contrast` of the best precision; `expansion gap`, the share of the
-      noise's cost that the second order misses.
+      noise's cost beyond second order.
 
-    `X, turned` is what X would be after a random rotation of the latent space; for DtO, `chance`.
+    `X, turned` is X after a random rotation of the latent space; for DtO, `chance`.
     `DtO, likelihood` and `IMA, likelihood` are taken in the Hessian's metric, where a Bernoulli
     pixel counts by its variance; for `gaussian` they are DtO and IMA again.
     """
@@ -118,7 +118,7 @@ def explanations(probe: Probe) -> dict[str, float]:
         ("IMA, likelihood", contrast, curvature),
     )
     for name, measure, of in asked:
-        values |= {name: measure(of), f"{name}, turned": measure(turned(of))}
+        values |= {name: measure(of), f"{name}, turned": measure(rotate_randomly(of))}
     return finite(values)
 
 
@@ -127,38 +127,38 @@ def in_use(
 ) -> Bool[Tensor, "d"]:
     """Latents with a mean variance below 0.8: the encoder's, or the best for the decoder.
 
-    The others are noise to both, and turn freely. Before training only the decoder tells them
-    apart, while latents are being taken up only the encoder does.
+    The others are noise to both, and turn freely. Before training only the decoder separates
+    the two kinds; while latents become active only the encoder does.
     """
     best = optimal_variance(hessian, beta).mean(0)
     return torch.minimum(variance.double().mean(0), best) < ACTIVE_BELOW
 
 
 def contrast(matrices: Float[Tensor, "n p d"]) -> float:
-    r"""IMA contrast, in nats; of a root of the precision I - H / beta the price of a diagonal.
+    """IMA contrast in nats; for a root of the precision I - H / beta the price of a diagonal.
 
     The best diagonal posterior has KL = 1/2 (sum_j log P_jj - log det P) to the best Gaussian
-    one, whose precision is P: by so much, times beta, a full covariance would lower the loss (to
-    second order) if the decoder stayed. As beta goes to 0 the price becomes `IMA, likelihood`.
+    one, whose precision is P. Beta times this KL is what a full covariance would save, to second
+    order and with the same decoder. As beta goes to 0 the price becomes `IMA, likelihood`.
     """
     return ima_contrast(matrices).mean
 
 
 def off_diagonal(hessian: Float[Tensor, "n d d"]) -> float:
-    """Frobenius norm of what is off the diagonal, relative to the diagonal's, over samples."""
+    """Frobenius norm of the off-diagonal part over that of the diagonal, mean over samples."""
     diagonal = hessian.diagonal(dim1=1, dim2=2)
     off = hessian - torch.diag_embed(diagonal)
     return float((off.norm(dim=(1, 2)) / diagonal.norm(dim=1)).mean())
 
 
 def root(gram: Float[Tensor, "n d d"]) -> Float[Tensor, "n d d"]:
-    """A square matrix with this Gram matrix: all that lengths and angles of columns depend on."""
+    """A square matrix with this Gram matrix, so with the same lengths and angles of columns."""
     squares, v = torch.linalg.eigh(gram)
     return v * squares.clamp(min=0).sqrt()[:, None, :] @ v.mT
 
 
-def turned(matrices: Float[Tensor, "n p d"]) -> Float[Tensor, "m p d"]:
-    """The same after random rotations of the latent space, ten for each matrix."""
+def rotate_randomly(matrices: Float[Tensor, "n p d"]) -> Float[Tensor, "m p d"]:
+    """The matrices after random rotations of the latent space, ten for each."""
     n, d = len(matrices) * TURNS, matrices.shape[2]
     generator = torch.Generator().manual_seed(0)
     rotations, _ = torch.linalg.qr(torch.randn(n, d, d, generator=generator).to(matrices))
@@ -166,7 +166,7 @@ def turned(matrices: Float[Tensor, "n p d"]) -> Float[Tensor, "m p d"]:
 
 
 def finite(values: dict[str, float]) -> dict[str, float]:
-    """Without what is not known, such as the correlation of constants."""
+    """Leave out values that are not finite, such as the correlation of constants."""
     return {name: value for name, value in values.items() if math.isfinite(value)}
 
 

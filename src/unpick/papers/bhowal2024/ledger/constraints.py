@@ -1,4 +1,4 @@
-"""What theorem 1 of Bhowal et al. (2024) holds fixed: lemmas 2 and 3 (section A.3)."""
+"""The constraints of theorem 1 of Bhowal et al. (2024): lemmas 2 and 3 (section A.3)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from unpick.theory.quadrature import kl_by_quadrature
 
 Array = np.ndarray
 Pair = tuple[Float[Array, "k n"], Float[Array, "n d"], Float[Array, "n d"]]  # data, two decoders
-Codes = tuple[Array, Array, Array, Array]  # means and variances before, and after
+Posteriors = tuple[Array, Array, Array, Array]  # means and variances before, and after
 
 
 @dataclass(frozen=True)
 class Determined:
-    """A reading of what goes with the deterministic loss.
+    """A reading of what the deterministic loss determines.
 
     Attributes:
-        part: What of a decoder's matrix the loss depends on.
-        fixed: Whether a value of the loss fixes that part; the least value is told, too.
+        part: The part of a decoder's matrix that the loss depends on.
+        fixed: Whether a value of the loss fixes that part; from the value and the least value.
     """
 
     part: Callable[[Float[Array, "n d"]], Float[Array, "n n"]]
@@ -35,7 +35,7 @@ def _projection(m: Float[Array, "n d"]) -> Float[Array, "n n"]:
 
 
 def _codes(m: Float[Array, "n d"], x: Float[Array, "k n"]) -> Float[Array, "d k"]:
-    """The best ones."""
+    """The best codes, by least squares."""
     return np.linalg.lstsq(m, x.T)[0]
 
 
@@ -45,14 +45,14 @@ def _loss(m: Float[Array, "n d"], x: Float[Array, "k n"]) -> float:
 
 
 def _descend(m: Float[Array, "n d"], x: Float[Array, "k n"]) -> Float[Array, "n d"]:
-    """To the least loss: the best decoder for the codes and the best codes for it, by turns."""
+    """Descend to the least loss by alternating least squares."""
     for _ in range(40):
         m = np.linalg.lstsq(_codes(m, x).T, x)[0].T
     return m
 
 
 def two_decoders(draw: np.random.Generator, kind: Kind) -> Pair:
-    """Of the same data and with the same loss.
+    """Two decoders of the same data with the same loss.
 
     plain: two ends of descents to the least loss. scaled: latents turned and stretched.
     orthogonal: mirrored at a principal plane of the data. equal: the smallest such mirror.
@@ -70,7 +70,7 @@ def two_decoders(draw: np.random.Generator, kind: Kind) -> Pair:
 
 
 def _determined_violation(reading: Determined, pair: Pair) -> float:
-    """Same part, but another loss; or same loss, of which it is said to fix the part, but not."""
+    """Broken by the same part with another loss, or another part at a loss said to fix it."""
     x, *decoders = pair
     losses = [_loss(m, x) for m in decoders]
     parts = [reading.part(m) for m in decoders]
@@ -126,8 +126,8 @@ DETERMINISTIC_LOSS = Entry(
 )
 
 
-def _same_reconstruction(draw: np.random.Generator, kind: Kind) -> Codes:
-    """By decoders that differ in V and, if `scaled`, in Sigma; `equal`: by z and 2z."""
+def _same_reconstruction(draw: np.random.Generator, kind: Kind) -> Posteriors:
+    """Posteriors under decoders that differ in V, if `scaled` in Sigma; `equal`: z and 2z."""
     if kind == "equal":
         return np.array([2.0]), np.array([0.01]), np.array([1.0]), np.array([0.01])
     d = int(draw.integers(2, 5))
@@ -139,11 +139,13 @@ def _same_reconstruction(draw: np.random.Generator, kind: Kind) -> Codes:
     return before, variances[0], after, variances[1]
 
 
-def _kl_change_violation(said: Callable[[Array, Array], float], codes: Codes) -> float:
-    """Of the change in KL, beyond half the variances, which the polarized regime leaves out."""
-    before, after = codes[:2], codes[2:]
+def _kl_change_violation(
+    reading: Callable[[Array, Array], float], posteriors: Posteriors
+) -> float:
+    """Error of the change in KL, less half the variances, which the polarized regime ignores."""
+    before, after = posteriors[:2], posteriors[2:]
     change = kl_by_quadrature(*after) - kl_by_quadrature(*before)
-    off = abs(said(*after) - said(*before) - change)
+    off = abs(reading(*after) - reading(*before) - change)
     return float(off - (before[1] + after[1]).sum() / 2) / (1 + abs(change))
 
 

@@ -28,10 +28,10 @@ class Closeness:
 
     Attributes:
         loss: Reconstruction loss, from squared distances and overlaps.
-        partners: How far each point is from the one whose posterior overlaps most with its own,
-            sorted; from squared distances of the points, and overlaps of posteriors of which it
-            is not told to which points they belong.
-        distance: Between two codes, which is to fall with the KL; from means and one variance.
+        partners: Sorted distances of each point to the one whose posterior overlaps most with its
+            own; from squared distances of the points and overlaps of posteriors. It is not told
+            which posterior belongs to which point.
+        distance: Between two codes, claimed to fall with the KL; from means and one variance.
     """
 
     loss: Callable[[Float[Array, "n n"], Float[Array, "n n"]], float]
@@ -40,7 +40,7 @@ class Closeness:
 
 
 def _densities(p: Float[Array, "8"]) -> Float[Array, "4 k"]:
-    """Of four posteriors, from means and log standard deviations."""
+    """Densities of four posteriors, from means and log standard deviations."""
     log_sd = p[4:, None]
     return np.asarray(np.exp(-0.5 * ((LINE - p[:4, None]) / np.exp(log_sd)) ** 2 - log_sd) / ROOT)
 
@@ -59,7 +59,7 @@ def _loss(p: Float[Array, "8"]) -> float:
 
 @cache
 def best_codes() -> Float[Array, "8"]:
-    """Means and log standard deviations of the best VAE for the T, from every order of codes."""
+    """Means and log standard deviations of the best VAE for the T; a search from every order."""
     orders = [order for order in permutations((-1.5, -0.5, 0.5, 1.5)) if order[0] < order[-1]]
     starts = [np.append(order, [-1.0] * 4) for order in orders]
     searches = [minimize(_loss, start, options={"gtol": 1e-4}) for start in starts]
@@ -73,14 +73,14 @@ def _partners(squares: Float[Array, "n n"], overlap: Float[Array, "n n"]) -> Flo
 
 
 def _pair_loss(squares: Float[Array, "n n"], overlap: Float[Array, "n n"]) -> float:
-    """Each pair once."""
+    """Overlap times squared distance, summed over pairs."""
     return float((squares * overlap).sum() / 2)
 
 
 def _partners_at_least_loss(
     squares: Float[Array, "n n"], overlap: Float[Array, "n n"]
 ) -> Float[Array, "n"]:
-    """If the points are given to the posteriors so that the sum over pairs is least."""
+    """The same for the assignment of points to posteriors with the least sum over pairs."""
     orders = [np.ix_(order, order) for order in permutations(range(len(squares)))]
     best = min(orders, key=lambda order: _pair_loss(squares[order], overlap))
     return _partners(squares[best], overlap)
@@ -97,15 +97,15 @@ def _overlaps(reading: Closeness) -> tuple[bool, str]:
     overlap = (q / (q.sum(0) + TINY)) @ q.T * SPACING
     squares = np.square(T_SHAPE[:, None] - T_SHAPE).sum(-1)
     found, loss = _partners(squares, overlap), _reconstruction(q)
-    said = reading.partners(squares, overlap[np.ix_(along, along)])
-    said_loss = reading.loss(squares, overlap)
+    claimed = reading.partners(squares, overlap[np.ix_(along, along)])
+    claimed_loss = reading.loss(squares, overlap)
     text = (
         "(a) Best VAE of (0, 0), (1, 0), (-1, 0), (0, 1) with one latent and $\\beta = 0.1$, of "
         "12 searches: distances to the point whose posterior overlaps most "
-        f"{_listed(found)}, said {_listed(said)}; reconstruction loss {loss:.3f}, said "
-        f"{said_loss:.3f}"
+        f"{_listed(found)}, said {_listed(claimed)}; reconstruction loss {loss:.3f}, said "
+        f"{claimed_loss:.3f}"
     )
-    return bool(np.allclose(found, said) and abs(said_loss / loss - 1) < 1e-9), text
+    return bool(np.allclose(found, claimed) and abs(claimed_loss / loss - 1) < 1e-9), text
 
 
 def _distances(reading: Closeness) -> tuple[bool, str]:

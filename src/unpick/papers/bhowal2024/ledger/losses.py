@@ -26,11 +26,11 @@ def _posterior(draw: np.random.Generator, kind: Kind) -> MeansVariances:
     return spread * draw.normal(size=d), np.exp(spread * draw.normal(size=d))
 
 
-def _kl_violation(said: Callable[[Array, Array], float], posterior: MeansVariances) -> float:
+def _kl_violation(reading: Callable[[Array, Array], float], posterior: MeansVariances) -> float:
     """Relative to the size of the terms, which cancel near the prior."""
     mean, variance = posterior
     size = 1 + np.sum(mean**2 + variance + np.abs(np.log(variance)))
-    return abs(said(mean, variance) - kl_by_quadrature(mean, variance)) / float(size)
+    return abs(reading(mean, variance) - kl_by_quadrature(mean, variance)) / float(size)
 
 
 def _kl(mean: Float[Array, "d"], variance: Float[Array, "d"]) -> float:
@@ -115,14 +115,14 @@ def _odd_decoder(draw: np.random.Generator, kind: Kind) -> tuple[Array, ...]:
 
 
 def _split_violation(
-    said: Callable[[Array, Array, Array, Array], float], instance: tuple[Array, ...]
+    reading: Callable[[Array, Array, Array, Array], float], instance: tuple[Array, ...]
 ) -> float:
     """The decoder is odd about the mean code, so it is unbiased under a symmetric grid."""
     matrix, noise, centre, x = instance
     nodes, weights = gaussian_grid(len(noise), 6)
     decoded = centre + np.sinh(0.5 * (nodes * noise) @ matrix.T)
     loss = float(weights @ np.square(decoded - x).sum(1))
-    return abs(said(decoded, weights, centre, x) - loss) / loss
+    return abs(reading(decoded, weights, centre, x) - loss) / loss
 
 
 def _split(decoded: Array, weights: Array, centre: Array, x: Array) -> float:
@@ -177,13 +177,13 @@ def _likelihood(draw: np.random.Generator, kind: Kind) -> tuple[Array, Array, Ar
 
 
 def _likelihood_violation(
-    said: Callable[[Array, Array, Array], float], instance: tuple[Array, Array, Array]
+    reading: Callable[[Array, Array, Array], float], instance: tuple[Array, Array, Array]
 ) -> float:
     x, slope, bend = instance
     z, weights = gaussian_grid(1, 15)
     variance = 1 + (z * bend) ** 2
     density = norm.logpdf(x, z * slope, np.sqrt(variance)).sum(1)
-    return abs(said(x - z * slope, variance, weights) / float(weights @ density) - 1)
+    return abs(reading(x - z * slope, variance, weights) / float(weights @ density) - 1)
 
 
 def _gaussian_log_likelihood(error: Array, variance: Array, weights: Array) -> float:

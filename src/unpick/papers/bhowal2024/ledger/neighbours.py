@@ -1,4 +1,4 @@
-"""Which points are cheapest to confuse: Bhowal et al. (2024), proposition 6 and lemma 13."""
+"""The points that are cheapest to confuse: Bhowal et al. (2024), proposition 6, lemma 13."""
 
 from collections.abc import Callable
 from itertools import product
@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 def _points(draw: np.random.Generator, kind: Kind) -> Float[Array, "n p"]:
-    """Three to six; `close`: two of them at almost the same distance from the first."""
+    """Three to six points; `close`: two of them almost equally far from the first."""
     x = draw.normal(size=(int(draw.integers(3, 7)), int(draw.integers(1, 4))))
     if kind == "scaled":
         return x * 10 ** draw.uniform(-3, 3, x.shape[1])
@@ -24,10 +24,10 @@ def _points(draw: np.random.Generator, kind: Kind) -> Float[Array, "n p"]:
 
 
 def order_violation(share: float, x: Float[Array, "n p"]) -> float:
-    """Reconstructions are off by a share of the gap between distances, in 21 ways.
+    """Error in the order if reconstructions are off by a share of the gap, in 21 directions.
 
-    First the worst one: the nearest point moves away from x_1 and the others towards it. Then all
-    move in directions drawn.
+    The first is the worst one: the nearest point moves away from x_1 and the others towards it.
+    The others are drawn.
     """
     away = x[1:] - x[0]
     distances = np.linalg.norm(away, axis=1)
@@ -72,15 +72,15 @@ def _points_and_terms(draw: np.random.Generator, kind: Kind) -> tuple[Float[Arra
 
 
 def _chosen_violation(
-    said: Callable[[Float[Array, "m"], int], list[set[int]]],
+    reading: Callable[[Float[Array, "m"], int], list[set[int]]],
     instance: tuple[Float[Array, "n p"], int],
 ) -> float:
-    """1 if the elements that brute force chooses for x_1, in k + 1 terms, are not a set said."""
+    """1 if the elements that brute force chooses for x_1, in k + 1 terms, are no claimed set."""
     x, k = instance
     squares = np.square(x[1:] - x[0]).sum(1)
     choices = np.array(list(product(range(len(squares)), repeat=k + 1)))
     best = choices[squares[choices].sum(1).argmin()]
-    return float(set(best.tolist()) not in said(squares, k))
+    return float(set(best.tolist()) not in reading(squares, k))
 
 
 def _nearest(squares: Float[Array, "m"], k: int) -> set[int]:

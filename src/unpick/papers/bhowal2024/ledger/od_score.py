@@ -21,9 +21,9 @@ def _tall(draw: np.random.Generator, kind: Kind) -> Float[Array, "p d"]:
 
 
 def _nearest_violation(power: float, m: Float[Array, "p d"]) -> float:
-    """Of M (M^T M)^power: off orthonormal, or farther from M than other orthonormal matrices.
+    """M (M^T M)^power is not orthonormal, or farther from M than other orthonormal matrices.
 
-    The others are 20 that differ by a little from the one claimed, and 20 far away.
+    The others are 20 close to the claimed one, and 20 far away.
     """
     u, values, vt = np.linalg.svd(m, full_matrices=False)
     claimed = u * values ** (1 + 2 * power) @ vt
@@ -62,11 +62,11 @@ NEAREST = Entry(
 )
 
 
-def _parts_violation(said: Callable[[Array], float], m: Float[Array, "p d"]) -> float:
-    """The polar factor is scipy's."""
+def _parts_violation(reading: Callable[[Array], float], m: Float[Array, "p d"]) -> float:
+    """Error of the part of V against that of U, with scipy's polar factor."""
     u, _, vt = np.linalg.svd(m, full_matrices=False)
     of_u = np.square(u - polar(m)[0]).sum()
-    return abs(said(vt.T) - float(of_u)) / len(vt)
+    return abs(reading(vt.T) - float(of_u)) / len(vt)
 
 
 PARTS_OF_THE_SCORE = Entry(

@@ -1,4 +1,4 @@
-"""Theorem 1 and lemma 5 of Bhowal et al. (2024): the decoder that noise costs least."""
+"""Theorem 1 and lemma 5 of Bhowal et al. (2024): the decoder that makes noise cheapest."""
 
 from collections.abc import Callable
 
@@ -24,12 +24,12 @@ def cheapest_turn(
               \sigma_1 \sigma_2 = 10^{-12}
 
     Args:
-        m: To be turned.
-        image: Where the outputs sit; the slopes of the decoder there, too.
-        start: Of the search: angle, and half the logarithm of sigma_1^2 / sigma_2^2.
+        m: The matrix to be rotated.
+        image: The outputs before the nonlinearity; they are also the decoder's slopes there.
+        start: Start of the search: angle, and half the logarithm of sigma_1^2 / sigma_2^2.
 
     Returns:
-        The turned matrix, the variances, and the least logarithm.
+        The rotated matrix, the variances, and the least logarithm.
     """
     nodes, weights = gaussian_grid(2, 3)
 
@@ -43,7 +43,7 @@ def cheapest_turn(
 
     options = {"gtol": 1e-7}
     found = minimize(cost, np.array(start), method="BFGS", options=options)
-    if not found.success:  # a line search has failed for want of digits
+    if not found.success:  # a line search ran out of digits
         found = minimize(cost, found.x, method="BFGS", options=options)
     return *parts(*found.x), float(found.fun)
 
@@ -63,10 +63,10 @@ def _optimum_violation(
     """Largest cosine, spread of variance times squared length, and gap between two searches."""
     turned, variance, least = cheapest_turn(*instance, start=(0.3, 0.0))
     again = cheapest_turn(*instance, start=(-1.0, 1.0))[2]
-    said = columns(turned, instance[1])
-    shares = variance * np.square(said).sum(0)
+    claimed = columns(turned, instance[1])
+    shares = variance * np.square(claimed).sum(0)
     spread = np.ptp(shares) / shares.mean()
-    return float(max(largest_cosine(said), spread, abs(least - again)))
+    return float(max(largest_cosine(claimed), spread, abs(least - again)))
 
 
 ORTHOGONAL_COLUMNS = Entry(
@@ -132,17 +132,17 @@ def _sloped(draw: np.random.Generator, kind: Kind) -> tuple[Float[Array, "n d"],
 
 
 def _saving_violation(
-    said: Callable[[Array, Array], tuple[Array, float]], instance: tuple[Array, Array]
+    claimed: Callable[[Array, Array], tuple[Array, float]], instance: tuple[Array, Array]
 ) -> float:
-    """Of the budget that a turn of the latents saves."""
+    """Error of the budget that a rotation of the latents saves, a latent."""
     m, slopes = instance
-    turn, saving = said(m, slopes)
+    turn, saving = claimed(m, slopes)
     budgets = [cheapest_budget(slopes[:, None] * each, 0.01) for each in (m, m @ turn)]
     return abs(budgets[0] - budgets[1] - saving) / m.shape[1]
 
 
 def turn_and_saving(m: Float[Array, "n d"]) -> tuple[Float[Array, "d d"], float]:
-    """Turn to orthogonal columns, and twice the logarithm of what the lengths' product loses."""
+    """The rotation to orthogonal columns, and twice the log ratio of the products of lengths."""
     lengths = np.linalg.norm(m, axis=0)
     _, values, vt = np.linalg.svd(m, full_matrices=False)
     return vt.T, float(2 * (np.log(lengths).sum() - np.log(values).sum()))

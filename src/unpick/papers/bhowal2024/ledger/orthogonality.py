@@ -18,9 +18,11 @@ from unpick.theory.columns import cosines, mixing
 Array = np.ndarray
 
 
-def _same_cosines(said: Callable[[Array, Array, Array], Array], m: Float[Array, "p d"]) -> float:
-    """Equal cosines are more than is claimed: with them orthogonality holds in one if in other."""
-    part = said(*np.linalg.svd(m, full_matrices=False))
+def _same_cosines(
+    reading: Callable[[Array, Array, Array], Array], m: Float[Array, "p d"]
+) -> float:
+    """Equal cosines imply the claim: then both are orthogonal or neither is."""
+    part = reading(*np.linalg.svd(m, full_matrices=False))
     return float(np.abs(cosines(part) - cosines(m)).max())
 
 
@@ -57,7 +59,7 @@ def _orthogonal_columns(draw: np.random.Generator, kind: Kind) -> Float[Array, "
 
 
 def _svd_violation(off: Callable[[Array], float], m: Float[Array, "p d"]) -> float:
-    """V off its claimed form, singular values off the lengths, U off orthonormal columns."""
+    """Errors of the claimed form of V, of the singular values, and of the columns of U."""
     u, values, vt = np.linalg.svd(m, full_matrices=False)
     lengths = np.sort(np.linalg.norm(m, axis=0))[::-1]
     norms = np.abs(values / lengths - 1).max()

@@ -57,11 +57,11 @@ def _sine_series(t: Array, at: Array) -> Array:
 
 
 def _local_violation(
-    said: Callable[[Array, Array], Array], instance: tuple[Array, Array, Array]
+    reading: Callable[[Array, Array], Array], instance: tuple[Array, Array, Array]
 ) -> float:
     matrix, mean, noise = instance
     at, t = matrix @ mean, matrix @ noise
-    return float(np.abs(np.sin(at) + said(t, at) - np.sin(at + t)).max())
+    return float(np.abs(np.sin(at) + reading(t, at) - np.sin(at + t)).max())
 
 
 LOCAL_DECODER = Entry(
@@ -91,10 +91,10 @@ LOCAL_DECODER = Entry(
 )
 
 
-def _expectation_error(said: Callable[[Array], Array], scale: float) -> float:
+def _expectation_error(reading: Callable[[Array], Array], scale: float) -> float:
     """Relative to the change that noise makes."""
     mean, _, variance = noisy_moments(scale)
-    return float(np.abs((said(variance) - mean) / (mean - F0)).max())
+    return float(np.abs((reading(variance) - mean) / (mean - F0)).max())
 
 
 EXPECTATION = Entry(
@@ -116,9 +116,9 @@ EXPECTATION = Entry(
 )
 
 
-def _variance_error(said: Callable[[Array], Array], scale: float) -> float:
+def _variance_error(reading: Callable[[Array], Array], scale: float) -> float:
     _, varied, variance = noisy_moments(scale)
-    return float(np.abs(said(variance) / varied - 1).max())
+    return float(np.abs(reading(variance) / varied - 1).max())
 
 
 VARIANCE = Entry(
@@ -137,11 +137,11 @@ VARIANCE = Entry(
 )
 
 
-def _stochastic_error(said: Callable[[Array, Array], float], scale: float) -> float:
+def _stochastic_error(reading: Callable[[Array, Array], float], scale: float) -> float:
     """Relative to what noise adds."""
     mean, varied, variance = noisy_moments(scale)
     added = float(np.sum(varied + (mean - F0) * (mean + F0)))  # E f^2 - f(0)^2
-    return (said(varied, variance) - added - len(mean) * F0**2) / added
+    return (reading(varied, variance) - added - len(mean) * F0**2) / added
 
 
 STOCHASTIC_LOSS = Entry(
@@ -173,13 +173,13 @@ def _row(draw: np.random.Generator, kind: Kind) -> tuple[Array, Array, Array]:
 
 
 def _row_variance_violation(
-    said: Callable[[Array, Array], float], instance: tuple[Array, Array, Array]
+    reading: Callable[[Array, Array], float], instance: tuple[Array, Array, Array]
 ) -> float:
     row, _, sigma = instance
     nodes, weights = gaussian_grid(len(row), 3)
     image = nodes * sigma @ row
     found = float(weights @ image**2 - (weights @ image) ** 2)
-    return abs(said(row, sigma) / found - 1)
+    return abs(reading(row, sigma) / found - 1)
 
 
 ROW_VARIANCE = Entry(
@@ -202,12 +202,12 @@ ROW_VARIANCE = Entry(
 
 
 def _row_mean_violation(
-    said: Callable[[Array, Array], float], instance: tuple[Array, Array, Array]
+    reading: Callable[[Array, Array], float], instance: tuple[Array, Array, Array]
 ) -> float:
     row, mean, sigma = instance
     nodes, weights = gaussian_grid(len(row), 3)
     found = float(weights @ (nodes * sigma @ row))
-    return abs(said(row, mean) - found) / float(np.linalg.norm(row * sigma))
+    return abs(reading(row, mean) - found) / float(np.linalg.norm(row * sigma))
 
 
 ROW_MEAN = Entry(
