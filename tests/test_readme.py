@@ -53,7 +53,7 @@ def test_numbers_of_chapter_4_are_those_of_the_results():
     told = table("original", "perturbed", "noisy")
     assert len(told) > 5
     for (data, method), numbers in told.items():
-        rows = [f"{data}, {twin}" for twin in ("original", "modified", "noise")]
+        rows = [f"{data}, {twin}" for twin in ("original", "perturbed", "noisy")]
         cells = [found[row, method] for row in rows]
         assert numbers == [text for cell in cells for text in beside(cell, ["MIG"])]
 

@@ -118,7 +118,7 @@ def violins(panels: Mapping[str, Mapping[str, Search]], label: str) -> Figure:
         line[0].set_ylim(bottom=min(0.0, line[0].get_ylim()[0]))
     key = [
         _legend_patch(BLUE, "original data, mean dashed"),
-        _legend_patch(ORANGE, "modified data"),
+        _legend_patch(ORANGE, "perturbed data"),
     ]
     figure.legend(handles=key, loc="outside lower center", ncols=2)
     return figure

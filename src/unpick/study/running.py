@@ -131,7 +131,8 @@ def compute(
 ) -> dict[str, dict[str, Any]]:
     """What a study computes without runs, read from the folder of runs where it is there.
 
-    A file falls when the code behind it changes, as those of measures do.
+    A file falls when the code behind it changes, as those of measures do. What needs data that
+    are not there is left out.
     """
     found = {}
     for name, function in study.computed.items():
@@ -140,7 +141,10 @@ def compute(
         values = read_values(file)
         if values is None:
             on_progress(f"{study.name}: {name}")
-            values = dict(function(scale))
+            try:
+                values = dict(function(scale))
+            except (DataMissing, DataDamaged):  # `available` names what is missing
+                continue
             save_values(file, values)
         found[name] = values
     return found

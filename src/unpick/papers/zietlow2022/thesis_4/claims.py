@@ -8,18 +8,18 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import ttest_ind_from_stats
 
-from unpick.data import DataDamaged, DataMissing, Noisy
+from unpick.data import DataDamaged, DataMissing
 from unpick.data.twins import read_document
 from unpick.papers.zietlow2022.thesis_4.cells import (
     PLACES,
+    change,
     found,
     multiples,
     needed,
     searched,
     unpruned,
 )
-from unpick.papers.zietlow2022.thesis_4.configs import change, config
-from unpick.papers.zietlow2022.thesis_4.pixels import difference
+from unpick.papers.zietlow2022.thesis_4.readings import found_changes
 from unpick.papers.zietlow2022.thesis_4.settings import FACTORS, NAMES, SETTINGS, Data, Method
 from unpick.study.study import Outcome, Results, Scale, Verdict
 
@@ -37,11 +37,11 @@ def whole(holds: Mapping[str, bool], wanted: int) -> bool | None:
 
 
 def _kept(results: Results) -> dict[Data, tuple[float, float | None]]:
-    """Share of the beta-VAE's MIG that is left on the modified and on the noisy twin."""
+    """Share of the beta-VAE's MIG that is left on the perturbed and on the noisy twin."""
     shares: dict[Data, tuple[float, float | None]] = {}
     for data in FACTORS:
-        before, after = (found(results, data, t, "beta-vae") for t in ("original", "modified"))
-        noisy = found(results, data, "noise", "beta-vae")
+        before, after = (found(results, data, t, "beta-vae") for t in ("original", "perturbed"))
+        noisy = found(results, data, "noisy", "beta-vae")
         if before is not None and after is not None:
             mean = before.mean("MIG")
             left = None if noisy is None else noisy.mean("MIG") / mean
@@ -50,7 +50,7 @@ def _kept(results: Results) -> dict[Data, tuple[float, float | None]]:
 
 
 def halves(results: Results) -> Verdict:
-    """On one of the data sets or both the modified twin leaves less than half of the MIG."""
+    """On one of the data sets or both the perturbed twin leaves less than half of the MIG."""
     shares = {data: left for data, (left, _) in _kept(results).items()}
     said = [f"{data}: {_change(results, data)}, {left:.0%} left" for data, left in shares.items()]
     holds = any(left < HALF for left in shares.values())
@@ -62,7 +62,7 @@ def noise_keeps(results: Results) -> Verdict:
     kept = _kept(results)
     halved = {data: noisy for data, (left, noisy) in kept.items() if left < HALF}
     said = [
-        f"{data}: {'no runs with noise' if share is None else f'{share:.0%} left'}"
+        f"{data}: {'no runs on the noisy twin' if share is None else f'{share:.0%} left'}"
         for data, share in halved.items()
     ]
     if any(share is not None and share >= MOST for share in halved.values()):
@@ -74,7 +74,7 @@ def noise_keeps(results: Results) -> Verdict:
 def _change(results: Results, data: Data) -> str:
     means = [
         f"{outcome.mean('MIG'):.2f} ({twin})"
-        for twin in ("original", "modified", "noise")
+        for twin in ("original", "perturbed", "noisy")
         if (outcome := found(results, data, twin, "beta-vae"))
     ]
     return ", ".join(means)
@@ -87,7 +87,7 @@ def stay(data: Data, method: Method, results: Results) -> Verdict:
     p-value of Welch's test is told, too. A method that scores no more than the AE, which aligns
     at random, has nothing to lose: no verdict.
     """
-    before, after = (found(results, data, twin, method) for twin in ("original", "modified"))
+    before, after = (found(results, data, twin, method) for twin in ("original", "perturbed"))
     if before is None or after is None:
         chosen = SETTINGS[results.scale].get(data)
         planned = chosen is not None and method in chosen.methods
@@ -109,10 +109,10 @@ def stay(data: Data, method: Method, results: Results) -> Verdict:
 
 
 def lose(measures: Sequence[str], results: Results, *, clearly: bool = False) -> Verdict:
-    """Every variational method has a lower mean on the modified twin; significantly, if asked."""
+    """Every variational method has a lower mean on the perturbed twin; significantly, if asked."""
     said, holds = dict[str, str](), dict[str, bool]()
     for (data, method), measure in product(PLACES, measures):
-        before, after = (found(results, data, twin, method) for twin in ("original", "modified"))
+        before, after = (found(results, data, twin, method) for twin in ("original", "perturbed"))
         if before is None or after is None:
             continue
         if clearly and min(before.count(measure), after.count(measure)) < 2:
@@ -188,8 +188,8 @@ def _mean(outcome: Outcome, least: float) -> float | None:
 
 
 def every_factor(data: Data, results: Results) -> Verdict:
-    """The beta-VAE's MIG of each factor that it finds is lower on the modified twin."""
-    before, after = (found(results, data, t, "beta-vae") for t in ("original", "modified"))
+    """The beta-VAE's MIG of each factor that it finds is lower on the perturbed twin."""
+    before, after = (found(results, data, t, "beta-vae") for t in ("original", "perturbed"))
     if before is None or after is None:
         return Verdict(None, "")
     parts = [name for name in before.values if name.startswith("MIG, ")]
@@ -206,7 +206,7 @@ def misleads(results: Results) -> Verdict:
     said, holds = [], dict[str, bool]()
     for data in SETTINGS[results.scale]:
         report = _report(data, results.scale)
-        if found(results, data, "modified", "beta-vae") is None or "after" not in report:
+        if found(results, data, "perturbed", "beta-vae") is None or "after" not in report:
             continue
         before, after = (
             report[when]["entangled"] - report[when]["disentangled"]
@@ -220,7 +220,7 @@ def misleads(results: Results) -> Verdict:
 
 
 def _report(data: Data, scale: Scale) -> dict[str, Any]:
-    """What the modified twin tells of its making; nothing if it is not there."""
+    """What the perturbed twin tells of its making; nothing if it is not there."""
     try:
         return read_document(change(data, scale).data().folder).get("report", {})
     except (DataMissing, DataDamaged):
@@ -231,19 +231,17 @@ def small(results: Results) -> Verdict:
     """No pixel moves by more than epsilon, and the change has a tenth of the variance at most."""
     said, holds = [], dict[str, bool]()
     for data, chosen in SETTINGS[results.scale].items():
-        if found(results, data, "modified", "beta-vae") is None:
+        if found(results, data, "perturbed", "beta-vae") is None:
             continue
-        twin = config(data, "beta-vae", "modified", results.scale).data
-        moved = difference(chosen.data, twin)
-        if moved is None:
+        changes = found_changes(results, data)
+        if not changes:
             continue
-        noise = difference(chosen.data, Noisy(chosen.data, chosen.epsilon))
-        assert noise is not None  # the original is there
+        moved, noisy = changes["perturbed"], changes["noisy"]
         rounding = 1e-6
         holds[data] = moved.largest <= chosen.epsilon + rounding and moved.share <= VARIANCE
         said.append(
             f"{data}: largest change {moved.largest:.3f} (epsilon {chosen.epsilon}), root mean "
-            f"square {moved.typical:.3f}, {moved.share:.1%} of the variance (noise: "
-            f"{noise.typical:.3f}, {noise.share:.1%})"
+            f"square {moved.typical:.3f}, {moved.share:.1%} of the variance (noisy twin: "
+            f"{noisy.typical:.3f}, {noisy.share:.1%})"
         )
     return Verdict(whole(holds, len(SETTINGS[results.scale])), "; ".join(said))

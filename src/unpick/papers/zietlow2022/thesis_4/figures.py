@@ -7,11 +7,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from unpick.data import DataDamaged, DataMissing, split
-from unpick.papers.zietlow2022.thesis_4.cells import found, needed, searched, unpruned
-from unpick.papers.zietlow2022.thesis_4.configs import config
-from unpick.papers.zietlow2022.thesis_4.pixels import difference
-from unpick.papers.zietlow2022.thesis_4.plane_figure import planes
-from unpick.papers.zietlow2022.thesis_4.planes import REACH, Plane, factors_of, plane
+from unpick.papers.zietlow2022.thesis_4.cells import config, found, needed, searched, unpruned
+from unpick.papers.zietlow2022.thesis_4.planes import REACH, Plane, factors_of, plane, planes
+from unpick.papers.zietlow2022.thesis_4.readings import found_changes
 from unpick.papers.zietlow2022.thesis_4.settings import (
     FACTORS,
     NAMES,
@@ -59,11 +57,11 @@ def scores(measure: str, results: Results) -> Figure | None:
 
 def sheet(data: Data, results: Results) -> Figure | None:
     """Figure 4.3."""
-    if found(results, data, "modified", "beta-vae") is None:
+    if found(results, data, "perturbed", "beta-vae") is None:
         return None
     chosen = SETTINGS[results.scale][data]
     try:
-        twin = config(data, "beta-vae", "modified", results.scale).data.load()
+        twin = config(data, "beta-vae", "perturbed", results.scale).data.load()
     except (DataMissing, DataDamaged):
         return None
     some = split(twin).test[:SHOWN]
@@ -95,7 +93,7 @@ def restarts(results: Results) -> Figure | None:
     panels: dict[str, dict[str, dict[str, Float[np.ndarray, "_"]]]] = {}
     for data in FACTORS:
         for method in VARIATIONAL:
-            for twin in ("original", "modified"):
+            for twin in ("original", "perturbed"):
                 if outcome := found(results, data, twin, method):
                     methods = panels.setdefault(data, {}).setdefault(NAMES[method], {})
                     methods[twin] = outcome.values["MIG"]
@@ -169,10 +167,7 @@ def pixels(results: Results) -> Figure | None:
     for data, chosen in SETTINGS[results.scale].items():
         if len(_twins(results, data)) < len(TWINS):
             continue
-        changes = {
-            twin: difference(chosen.data, config(data, "beta-vae", twin, results.scale).data)
-            for twin in TWINS
-        }
+        changes = found_changes(results, data)
         errors: dict[str, dict[str, Float[np.ndarray, "_"]]] = {}
         for method in chosen.methods:
             for twin in TWINS:
@@ -180,6 +175,6 @@ def pixels(results: Results) -> Figure | None:
                 if outcome is not None and "error" in outcome.values:
                     errors.setdefault(NAMES[method], {})[twin] = outcome.values["error"]
         panels[data] = Pixels(
-            {twin: change.variances for twin, change in changes.items() if change}, errors
+            {twin: changes[twin].variances for twin in TWINS if twin in changes}, errors
         )
     return pixel_spectra(panels) if panels else None

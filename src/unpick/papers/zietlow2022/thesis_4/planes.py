@@ -1,4 +1,4 @@
-"""What a decoder draws where two of its latents move, those that know most of two factors."""
+"""Figures 4.10 and 4.11: what a decoder draws where two of its latents move."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,16 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from matplotlib.figure import Figure
 from torch import Tensor
+from torch.nn.functional import pad
 
 from unpick.metrics import mutual_information_gap
 from unpick.papers.zietlow2022.thesis_4.settings import Data
+from unpick.plots.images import tile
 from unpick.probe import Probe
 from unpick.probe.measures import codes_and_factors
 from unpick.study.study import Scale
 
 KINDS = ("most disentangled", "most entangled")
 SIDE, REACH = 8, 2.0  # images a side, from -2 to 2 of a latent
+GAP = 1  # pixels between images
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +85,48 @@ def pair(shares: Float[np.ndarray, "d 2"]) -> tuple[int, int]:
     np.fill_diagonal(sums, -np.inf)
     first, second = np.unravel_index(sums.argmax(), sums.shape)
     return int(first), int(second)
+
+
+def planes(
+    groups: Mapping[str, Mapping[str, Float[Tensor, "rows columns c h w"]]],
+    factors: Mapping[str, tuple[str, str]],
+    reach: float,
+) -> Figure:
+    """Grids of decoded images, a row of panels a group.
+
+    After Zietlow (2022), figures 4.10 and 4.11.
+
+    Args:
+        groups: By their name, panels that belong together: by theirs, images whose first row is at
+            the top, where the second latent is largest.
+        factors: What the latents along the x and the y axis should hold, by the group's name.
+        reach: Latents run from minus this to plus this.
+    """
+    widest = max((len(panels) for panels in groups.values()), default=0)
+    if not widest:
+        raise ValueError("groups must hold at least one panel, got none")
+    figure = Figure(figsize=(0.5 + 2.3 * widest, 2.65 * len(groups)), layout="constrained")
+    grid = figure.subplots(len(groups), widest, squeeze=False)
+    for line, (name, panels) in zip(grid, groups.items(), strict=True):
+        for axes in line[len(panels) :]:
+            axes.set_axis_off()
+        for k, (axes, (title, images)) in enumerate(zip(line, panels.items(), strict=False)):
+            picture = tile(pad(images, (GAP, GAP, GAP, GAP), value=1.0))
+            axes.imshow(
+                picture,
+                cmap="gray",
+                vmin=0,
+                vmax=1,
+                extent=(-reach, reach, -reach, reach),
+                interpolation="nearest",
+            )
+            axes.set_title(title, fontsize=8)
+            axes.set_xticks(np.array([-reach, 0, reach]))
+            axes.set_yticks(np.array([-reach, 0, reach]) if k == 0 else [])
+            axes.tick_params(length=2, labelsize=7)
+            across, up = factors[name]
+            axes.set_xlabel(f"latent of {across}", fontsize=8)
+            if k == 0:
+                other = "other latent" if across == up else "latent"
+                axes.set_ylabel(f"{name}\n{other} of {up}", fontsize=8)
+    return figure

@@ -15,10 +15,10 @@ from unpick.models import MLP, Conv
 from unpick.study.study import Scale
 
 Data = Literal["sprites", "shapes3d"]
-Twin = Literal["original", "modified", "noise"]
+Twin = Literal["original", "perturbed", "noisy"]
 Method = Literal["ae", "beta-vae", "factor-vae", "tc-vae", "slow-vae", "pcl", "weak-gan"]
 
-TWINS: tuple[Twin, ...] = ("original", "modified", "noise")
+TWINS: tuple[Twin, ...] = ("original", "perturbed", "noisy")
 NAMES: dict[Method, str] = {
     "ae": "AE",
     "beta-vae": "beta-VAE",
@@ -59,7 +59,7 @@ class Setting:
         counts: Seeds of methods that need more.
         networks: Of methods that need another, as it is.
         gan_width: Of the weak GAN's critic, times the encoder's.
-        search: What the primary hyperparameters are multiplied with on the modified twin.
+        search: What the primary hyperparameters are multiplied with on the perturbed twin.
         methods: What is trained.
     """
 

@@ -1,0 +1,54 @@
+"""The figures of chapter 4: every mark stands where its number is."""
+
+import numpy as np
+import pytest
+import torch
+
+from unpick.papers.zietlow2022.thesis_4.planes import planes
+from unpick.papers.zietlow2022.thesis_4.spectra import (
+    Latents,
+    Pixels,
+    latent_spectra,
+    pixel_spectra,
+)
+from unpick.plots.style import BLUE
+
+
+def marks(axes, marker):
+    """Heights of what is drawn with a marker, by colour."""
+    found = {}
+    for line in axes.lines:
+        if line.get_marker() == marker:
+            found.setdefault(line.get_color(), []).append(np.asarray(line.get_ydata()).tolist())
+    return found
+
+
+def test_spectra_show_means_and_every_run():
+    deviations = np.array([[0.1, 0.2, 0.9], [0.3, 0.4, 0.7]])
+    latents = Latents(np.array([0.4, 0.6]), deviations)
+    above, below = latent_spectra({"data": {"before": latents}}).axes
+    assert marks(above, "o") == {BLUE: [[0.4, 0.6]]}
+    curves = [np.asarray(line.get_ydata()).tolist() for line in below.lines]
+    assert curves[:2] == deviations.tolist()
+    assert curves[2] == pytest.approx([0.2, 0.3, 0.8])
+    pixels = Pixels({"before": np.array([0.5, 0.1])}, {"AE": {"before": np.array([0.2])}})
+    above, below = pixel_spectra({"data": pixels}).axes
+    assert np.asarray(above.lines[0].get_ydata()).tolist() == [0.5, 0.1]
+    assert marks(below, "o") == {BLUE: [[0.2]]}
+    for draw in (latent_spectra, pixel_spectra):
+        with pytest.raises(ValueError, match="at least one"):
+            draw({})
+
+
+def test_planes_have_their_first_image_at_the_upper_left():
+    images = (torch.arange(6.0) / 6).reshape(2, 3, 1, 1, 1).expand(2, 3, 1, 2, 2)
+    factors = {"a": ("hue", "turn"), "b": ("hue", "hue")}
+    figure = planes({"a": {"x": images, "y": images}, "b": {"x": images}}, factors, 2.0)
+    (picture,) = figure.axes[0].images
+    shown = np.asarray(picture.get_array())[1::4, 1::4]
+    assert shown == pytest.approx((np.arange(6) / 6).reshape(2, 3))
+    assert picture.get_extent() == [-2.0, 2.0, -2.0, 2.0]
+    assert picture.origin == "upper"
+    assert not figure.axes[3].axison
+    with pytest.raises(ValueError, match="at least one panel"):
+        planes({}, {}, 2.0)
