@@ -9,11 +9,10 @@ import torch
 
 from unpick.data.synthetic import SynthLin
 from unpick.objectives import BetaVAE
-from unpick.papers.zietlow2022 import thesis_3_3, thesis_3_4
+from unpick.papers.zietlow2022 import thesis_3_2, thesis_3_3, thesis_3_4
 from unpick.papers.zietlow2022.beta_search import study as beta_search
 from unpick.papers.zietlow2022.chapter3 import setting
 from unpick.papers.zietlow2022.published import published
-from unpick.papers.zietlow2022.thesis_3_2 import study as thesis_3_2
 from unpick.runs import Run
 from unpick.study import Cell, Outcome, Printed, Results
 from unpick.study.sweep import sweep

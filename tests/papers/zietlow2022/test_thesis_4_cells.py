@@ -74,9 +74,9 @@ def test_nothing_is_trained_twice(scale):
 def test_over_pruned_runs_are_those_with_fewer_latents_than_factors():
     (cell, *_) = STUDY.cells("standard")
     full, few = (outcome(cell, active=a) for a in ([5, 5, 4], [3, 3, 2]))
-    assert thesis_4_cells.needed(full, "sprites") == 5
-    assert thesis_4_cells.needed(few, "sprites") == 3  # it never had more
-    assert thesis_4_cells.unpruned(full, 5.0).tolist() == [True, True, False]
+    assert thesis_4_cells.latents_needed(full, "sprites") == 5
+    assert thesis_4_cells.latents_needed(few, "sprites") == 3  # it never had more
+    assert thesis_4_cells.not_over_pruned(full, 5.0).tolist() == [True, True, False]
 
 
 def test_an_encoder_alone_departs_in_its_encoder_only():

@@ -11,17 +11,15 @@ from matplotlib.figure import Figure
 from scipy.stats import ttest_ind
 
 from unpick.data import DataDamaged
-from unpick.data.synthetic import SynthLin
 from unpick.papers import STUDIES
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.thesis_4 import claims as thesis_4_claims
 from unpick.papers.zietlow2022.thesis_4 import figures as thesis_4_drawings
 from unpick.papers.zietlow2022.thesis_4.readings import difference
 from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS
-from unpick.runs import Run, Runner, make
-from unpick.study import Cell, Outcome, Results, Study, collect, running
+from unpick.runs import Run
+from unpick.study import Outcome, Results, collect, running
 from unpick.study.study import Verdict
-from unpick.training import preset
 
 STUDY = STUDIES["thesis-4"]
 
@@ -330,17 +328,6 @@ def test_damaged_twins_are_told_and_stop_nothing(no_twins, tmp_path):
     assert not (tmp_path / "computed").exists()
     found = planted(lambda row, column: {"MIG": [0.5]})
     assert thesis_4_drawings.sheet("sprites", found) is None
-
-
-def test_readings_of_damaged_data_are_missed(tmp_path):
-    config = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1)
-    make([config], Runner(tmp_path, jobs=1, progress=False))
-
-    def broken(probe):
-        raise DataDamaged("the file is broken")
-
-    study = Study("tiny", "t", "s", "", lambda scale: [Cell("a", "b", config, 1)], read=(broken,))
-    assert collect(study, "quick", tmp_path).missing == ("the file is broken",)
 
 
 def test_nothing_is_drawn_from_nothing():

@@ -1,12 +1,11 @@
 """Zietlow (2022), with Rolinek et al. (2019): settings, published numbers, studies, ledger."""
 
-from unpick.papers.zietlow2022 import thesis_3_3, thesis_3_3_open, thesis_3_4
+from unpick.papers.zietlow2022 import thesis_3_2, thesis_3_3, thesis_3_3_open, thesis_3_4
 from unpick.papers.zietlow2022.beta_search import study as beta_search
 from unpick.papers.zietlow2022.budget import study as budget
 from unpick.papers.zietlow2022.eigenfaces import study as eigenfaces
 from unpick.papers.zietlow2022.ledger import ENTRIES
 from unpick.papers.zietlow2022.surfaces import study as surfaces
-from unpick.papers.zietlow2022.thesis_3_2 import study as thesis_3_2
 from unpick.papers.zietlow2022.thesis_4 import study as thesis_4
 from unpick.study import Study
 

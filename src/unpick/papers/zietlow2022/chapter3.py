@@ -74,7 +74,7 @@ def setting(data: Data, method: Method, scale: Scale, latents: int | None = None
 
 
 def printed_beta(data: Data, scale: Scale) -> float:
-    """What the thesis chose, in our unit and for the pixels of the scale."""
+    """Beta of the thesis, in our unit and for the number of pixels at the scale."""
     small = data == "sprites" and scale != "paper"
     return beta_of(paper(data)) / (4 if small else 1)
 
@@ -120,7 +120,7 @@ def standard(data: Data) -> RunConfig:
 
 
 def quick(data: Data) -> RunConfig:
-    """In minutes: the latent space turns at a speed set by beta, so beta is larger."""
+    """Trains in minutes. Beta is larger, because beta sets how fast the latent space turns."""
     config = standard(data)
     if data == "synth-lin":
         return replace(config, objective=BetaVAE(1e-2), optimiser=Adam(2e-3), steps=40_000)

@@ -1,4 +1,4 @@
-"""What restarts of one method have in common, and what they do not."""
+"""Figures 3.4 and 3.5: restarts of one method."""
 
 import itertools
 from collections.abc import Mapping, Sequence

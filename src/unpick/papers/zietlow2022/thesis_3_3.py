@@ -1,4 +1,4 @@
-"""Table 3.3 and figure 3.4 of Zietlow (2022): who aligns, and whether that disentangles."""
+"""Table 3.3 and figure 3.4 of Zietlow (2022): which models align, and does that disentangle?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -84,7 +84,7 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 def aligned(results: Results) -> Verdict:
     """DtO of the diagonal posterior below those of the point and the full covariance."""
-    said, holds = [], {}
+    texts, holds = [], {}
     for row, columns in results.rows().items():
         own = columns.get("beta-VAE") or columns.get("VAE")
         others = [columns[name] for name in ("AE", "full covariance") if name in columns]
@@ -93,8 +93,8 @@ def aligned(results: Results) -> Verdict:
         holds[row] = all(own.mean("DtO") < other.mean("DtO") for other in others)
         rest = " and ".join(f"{other.mean('DtO'):.2f}" for other in others)
         chance = own.mean("chance")
-        said.append(f"{row}: {own.mean('DtO'):.3f} against {rest} (chance {chance:.2f})")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+        texts.append(f"{row}: {own.mean('DtO'):.3f} against {rest} (chance {chance:.2f})")
+    return Verdict(results.all_hold(holds), "; ".join(texts))
 
 
 def of_beta_vae(row: str, measure: str, holds: Callable[[float], bool]) -> Check:
@@ -124,7 +124,7 @@ def draw_decoders(scale: Scale) -> dict[str, list[float]]:
 
 def random_decoder(results: Results) -> Verdict:
     """The printed mean and deviation of its DtO are those of matrices uniform in [0, 1]."""
-    said, holds = [], []
+    texts, holds = [], []
     drawn = results.computed.get("random decoders")
     if drawn is None:
         return Verdict(None, "")
@@ -135,8 +135,8 @@ def random_decoder(results: Results) -> Verdict:
             abs(own.std - printed.std) < printed.std / 4  # of a deviation of ten restarts
         )
         holds.append(close and own.mean > haar_distance(shape[1]))
-        said.append(f"{data} ({shape[0]} x {shape[1]}): {own}, printed {printed}")
-    return Verdict(all(holds), "; ".join(said))
+        texts.append(f"{data} ({shape[0]} x {shape[1]}): {own}, printed {printed}")
+    return Verdict(all(holds), "; ".join(texts))
 
 
 def correlated(results: Results) -> Verdict:
@@ -145,19 +145,19 @@ def correlated(results: Results) -> Verdict:
     if min(len({*dto}), len({*ds})) < 4:
         return Verdict(None, "")
     within = association(*_restarts(results, centred=True)).pearson
-    told = f"{_told(dto, ds)}; {within.value:.2f} among runs of one length"
-    return Verdict(bool(association(dto, ds).pearson.high < 0), told)
+    summary = f"{_correlation(dto, ds)}; {within.value:.2f} among runs of one length"
+    return Verdict(bool(association(dto, ds).pearson.high < 0), summary)
 
 
 def _restarts(results: Results, centred: bool = False) -> tuple[Values, Values]:
-    """DtO and DS of all restarts; perhaps less the mean of those of the same length."""
+    """DtO and DS of all restarts; `centred` subtracts the mean over runs of the same length."""
     columns = results.rows().get(RESTARTS, {}).values()
     parts = {m: [o.values[m] - centred * o.mean(m) for o in columns] for m in ("DtO", "DS")}
     dto, ds = (np.concatenate([np.empty(0), *each]) for each in parts.values())
     return dto, ds
 
 
-def _told(dto: Values, ds: Values) -> str:
+def _correlation(dto: Values, ds: Values) -> str:
     r = association(dto, ds).pearson
     return f"r = {r.value:.2f} ({r.low:.2f} to {r.high:.2f}, 95 %) over {len(dto)} runs"
 
@@ -171,11 +171,11 @@ def draw_restarts(results: Results) -> Figure | None:
     groups = {name: (o.values["DtO"], o.values["DS"]) for name, o in columns.items()}
     printed = published("thesis-3.3", "dsprites", "beta-vae")
     point = printed["DtO"].mean, printed["DS"].mean, "published mean (dSprites)"
-    return restarts(groups, [point], _told(dto, ds))
+    return restarts(groups, [point], _correlation(dto, ds))
 
 
 def draw_squares(results: Results, data: Data) -> Figure | None:
-    """Where each method puts the unit square, five seeds."""
+    """The unit square in the latent space of each method, five seeds."""
     trained = {n: o.runs for n, o in results.rows().get(data, {}).items() if o.cell.config.steps}
     if not trained:
         return None

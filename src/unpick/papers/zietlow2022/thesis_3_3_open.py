@@ -20,7 +20,7 @@ NOTE = "one reading of what is not said"
 
 
 def cells(scale: Scale) -> Sequence[Cell]:
-    """Readings of the point clouds, each as published in all that is said; then of MNIST."""
+    """Choices for the point clouds, then for MNIST; all else is as published."""
     entries = []
     for ratio, (table, row) in TABLES.items():
         printed = published(table, row, "beta-vae")
@@ -57,37 +57,39 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 
 def centring(results: Results) -> Verdict:
-    """At every ratio and factor the centred square comes nearer to 0 than the one as it is."""
-    said, holds = [], {}
+    """At every ratio and factor, centring the square lowers DtO."""
+    texts, holds = [], {}
     for row, columns in results.rows().items():
         for name in FACTORS:
             if (own := columns.get(f"centred, {name}")) and (other := columns.get(name)):
                 holds[row + name] = own.mean("DtO") < other.mean("DtO")
-                said.append(f"{row}, {name}: {own.mean('DtO'):.3f} and {other.mean('DtO'):.3f}")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+                texts.append(f"{row}, {name}: {own.mean('DtO'):.3f} and {other.mean('DtO'):.3f}")
+    return Verdict(results.all_hold(holds), "; ".join(texts))
 
 
 def draws(results: Results) -> Verdict:
-    """For every network DtO is below chance; DS is anything."""
+    """DtO is below two thirds of chance for every network; DS is not judged."""
     columns = results.rows().get("synth-nonlin", {}).values()
     if not columns:
         return Verdict(None, "")
     dto, ds = ([o.mean(measure) for o in columns] for measure in ("DtO", "DS"))
-    told = f"DtO {min(dto):.2f} to {max(dto):.2f}, DS {min(ds):.2f} to {max(ds):.2f}"
+    summary = f"DtO {min(dto):.2f} to {max(dto):.2f}, DS {min(ds):.2f} to {max(ds):.2f}"
     holds = {o.cell.column: o.mean("DtO") < o.mean("chance") / 1.5 for o in columns}
-    return Verdict(results.all_hold(holds), f"{told} over {len(dto)} draws")
+    return Verdict(results.all_hold(holds), f"{summary} over {len(dto)} draws")
 
 
 def likelihoods(results: Results) -> Verdict:
-    """Bernoulli is polarized and turns slowly; the squared error turns fast and is not."""
+    """The squared error lowers DtO faster, but only Bernoulli is in the polarized regime."""
     columns = results.rows().get("mnist", {})
     if len(columns) < 2:
         return Verdict(None, "")
     sharp, square = columns["VAE, Bernoulli"], columns["VAE, squared error"]
     pairs = [(o.mean("DtO"), o.mean("Delta_KL")) for o in (sharp, square)]
-    told = " and ".join(f"DtO {dto:.2f}, Delta_KL {100 * delta:.1f} %" for dto, delta in pairs)
+    summary = " and ".join(f"DtO {dto:.2f}, Delta_KL {100 * delta:.1f} %" for dto, delta in pairs)
     (slow, small), (fast, large) = pairs
-    return Verdict(fast < slow and small < 0.03 <= large, f"Bernoulli and squared error: {told}")
+    return Verdict(
+        fast < slow and small < 0.03 <= large, f"Bernoulli and squared error: {summary}"
+    )
 
 
 STUDY = Study(

@@ -1,4 +1,4 @@
-"""Table 3.4 and figure 3.5 of Zietlow (2022): nothing tells equal factors apart."""
+"""Table 3.4 and figure 3.5 of Zietlow (2022): equal singular values leave the axes open."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,8 +39,8 @@ def improves(results: Results) -> Verdict:
     if len(dto) < len(RATIOS):
         return Verdict(None, "")
     holds = all(a > b for a, b in pairwise(dto)) and all(a < b for a, b in pairwise(ds))
-    told = " ".join(f"{a:.3f}/{b:.2f}" for a, b in zip(dto, ds, strict=True))
-    return Verdict(holds, f"DtO/DS at ratio {', '.join(map(str, RATIOS))}: {told}")
+    summary = " ".join(f"{a:.3f}/{b:.2f}" for a, b in zip(dto, ds, strict=True))
+    return Verdict(holds, f"DtO/DS at ratio {', '.join(map(str, RATIOS))}: {summary}")
 
 
 def collapses(results: Results) -> Verdict:
@@ -49,10 +49,10 @@ def collapses(results: Results) -> Verdict:
         return Verdict(None, "")
     first, last = results.outcomes[0], results.outcomes[-1]
     pairs = [(first.deviation(m), last.deviation(m)) for m in ("DtO", "DS")]
-    told = ", ".join(
+    summary = ", ".join(
         f"{m} {a:.3f} to {b:.3f}" for m, (a, b) in zip(("DtO", "DS"), pairs, strict=True)
     )
-    return Verdict(all(b < a / 3 for a, b in pairs), f"standard deviation of {told}")
+    return Verdict(all(b < a / 3 for a, b in pairs), f"standard deviation of {summary}")
 
 
 def _means(results: Results, measure: str) -> list[float]:

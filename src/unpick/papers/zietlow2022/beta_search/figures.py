@@ -1,4 +1,4 @@
-"""What beta does: scores, distances and latents in use along a line search."""
+"""Scores, distances and active latents along a line search over beta."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ def over_pruned(panel: BetaPanel) -> list[tuple[float, float]]:
 
 
 def edges(beta: Float[np.ndarray, "b"]) -> Float[np.ndarray, "b+1"]:
-    """Where on a log axis one value's stretch ends and the next one's begins.
+    """Boundaries between the values of beta, half-way on a log axis.
 
     Example:
         >>> edges(np.array([1.0, 4.0, 16.0])).tolist()
@@ -157,7 +157,7 @@ def _curve(axes: Axes, panel: BetaPanel, values: Float[np.ndarray, "b s"], colou
 
 
 def _steps(axes: Axes, panel: BetaPanel) -> None:
-    """Latents in use, in steps, and where theory has them fall."""
+    """Numbers of active latents, and the betas at which theory predicts a loss."""
     axes.stairs(panel.active.mean(1), edges(panel.beta), baseline=None, color=BLACK, linewidth=1.6)
     axes.axhline(panel.factors, color=GREY, linewidth=0.7)
     axes.text(
@@ -175,7 +175,7 @@ def _steps(axes: Axes, panel: BetaPanel) -> None:
 
 
 def _key(panels: Sequence[BetaPanel]) -> list[Line2D | Patch]:
-    """The legend, in words."""
+    """The entries of the legend."""
     marks: list[Line2D | Patch] = [
         Line2D([], [], color=BLUE, marker="o", markersize=3, label="mean; dots are restarts"),
         Line2D(

@@ -1,4 +1,4 @@
-"""Figure 3.7 of Zietlow (2022): a line search over beta, and a rule for those without labels."""
+"""Figure 3.7 of Zietlow (2022): a line search over beta, and a rule that needs no labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -81,8 +81,8 @@ def plateau(results: Results) -> Verdict:
         return Verdict(False, f"the highest DS is {top:.2f}")
     flat = all(b in high for b in search if high[0] <= b <= high[-1])
     within = min(search) < high[0] and high[-1] < max(search)
-    told = f"DS is at least 0.97 for beta from {high[0]:.2g} to {high[-1]:.2g}"
-    return Verdict(flat and within and high[-1] > 10 * high[0], told)
+    summary = f"DS is at least 0.97 for beta from {high[0]:.2g} to {high[-1]:.2g}"
+    return Verdict(flat and within and high[-1] > 10 * high[0], summary)
 
 
 def thresholds(data: SynthLin) -> tuple[float, ...]:
@@ -95,17 +95,17 @@ def thresholds(data: SynthLin) -> tuple[float, ...]:
 
 
 def discrete(results: Results) -> Verdict:
-    """On synth-lin latents are lost one by one, each where the linear VAE says."""
+    """On synth-lin latents are lost one by one, at the betas that the linear VAE predicts."""
     search = complete_sweep(results, "synth-lin")
     if not search:
         return Verdict(None, "")
     data = next(iter(search.values())).cell.config.data
     assert isinstance(data, SynthLin)
     limits = sorted(thresholds(data))
-    said = {beta: sum(beta < limit for limit in limits) for beta in search}
-    wrong = [b for b, o in search.items() if o.mean("active") != said[b]]
-    told = ", ".join(f"{limit:.3g}" for limit in limits)
-    evidence = f"predicted at beta {told}; active latents differ from that at {len(wrong)} betas"
+    expected = {beta: sum(beta < limit for limit in limits) for beta in search}
+    wrong = [b for b, o in search.items() if o.mean("active") != expected[b]]
+    places = ", ".join(f"{limit:.3g}" for limit in limits)
+    evidence = f"predicted at beta {places}; active latents differ from that at {len(wrong)} betas"
     return Verdict(not wrong, f"{evidence} of {len(search)}")
 
 

@@ -17,24 +17,24 @@ def ordered(results: Results) -> Verdict:
     -1 for active ones (Allen 2024, eq. 7, with \beta). Latents that differ in nothing come in any
     order, so that ranks alone would say less.
     """
-    said, holds = [], []
+    texts, holds = [], []
     for outcome in results.outcomes:
         found = find_axes(outcome.runs[0])
         active = int(found.active.sum())
         if active < 4:
-            said.append(f"{outcome.cell.row}: only {active} latents are active")
+            texts.append(f"{outcome.cell.row}: only {active} latents are active")
             continue
         sizes = np.log([found.deviation[found.active], found.effect[found.active]])
         both = association(*sizes)
         holds.append(both.pearson.value <= -0.9)
-        said.append(
+        texts.append(
             f"{outcome.cell.row}: {both.pearson} over {active} latents, of ranks {both.spearman}"
         )
-    return Verdict(all(holds) if holds else None, "; ".join(said))
+    return Verdict(all(holds) if holds else None, "; ".join(texts))
 
 
 def meaningful(results: Results) -> Verdict:
-    """More of the first latents than of the first components tell a factor alone."""
+    """More of the first latents than of the first components predict a factor alone."""
     found = _heads(results)
     if found is None:
         return Verdict(None, "")
@@ -43,25 +43,25 @@ def meaningful(results: Results) -> Verdict:
 
 
 def telling(results: Results) -> Verdict:
-    """The best single latent tells each of pose and light better than the best component."""
+    """The best latent predicts each of pose and light better than the best component."""
     found = _heads(results)
     if found is None:
         return Verdict(None, "")
     ours, theirs = found.latents.parts.max(0), found.components.parts.max(0)
     wanted = [k for k, name in enumerate(found.factors) if name in POSE]
-    said = [f"{found.factors[k]} {ours[k]:.2f} against {theirs[k]:.2f}" for k in wanted]
-    return Verdict(bool((ours > theirs)[wanted].all()), ", ".join(said))
+    texts = [f"{found.factors[k]} {ours[k]:.2f} against {theirs[k]:.2f}" for k in wanted]
+    return Verdict(bool((ours > theirs)[wanted].all()), ", ".join(texts))
 
 
 def faithful(results: Results) -> Verdict:
     """Traversals of latents stay nearer to the data than those of principal components."""
-    said, holds = [], []
+    texts, holds = [], []
     for outcome in results.outcomes:
         found = find_axes(outcome.runs[0])
         ours, theirs = found.latents.distance, found.components.distance
         holds.append(ours < theirs)
-        said.append(f"{outcome.cell.row}: {ours:.3f} against {theirs:.3f}")
-    return Verdict(all(holds) if holds else None, "; ".join(said))
+        texts.append(f"{outcome.cell.row}: {ours:.3f} against {theirs:.3f}")
+    return Verdict(all(holds) if holds else None, "; ".join(texts))
 
 
 def _heads(results: Results) -> FirstAxes | None:

@@ -1,4 +1,4 @@
-"""Figure 3.6 of Zietlow (2022): eigenfaces of a beta-VAE, and the ordinary ones beside them."""
+"""Figure 3.6 of Zietlow (2022): eigenfaces of a beta-VAE beside ordinary eigenfaces."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -117,7 +117,7 @@ def coordinate_surface(
 
 
 def shades(sheet: Float[Array, "a b 3"]) -> Float[Array, "a b 4"]:
-    """Blue, the lighter the more the surface faces upwards; both of its sides alike."""
+    """Blue, lighter where the surface faces up; both sides have the same colour."""
     normal = np.cross(np.gradient(sheet, axis=0), np.gradient(sheet, axis=1))
     lit = np.abs(normal[..., 2:]) / np.linalg.norm(normal, axis=2, keepdims=True)
     dark, light = np.array(to_rgba("#5e9fc9")), np.array(to_rgba("#d3e8f6"))
@@ -125,7 +125,13 @@ def shades(sheet: Float[Array, "a b 3"]) -> Float[Array, "a b 4"]:
 
 
 def scatter(axes: "Axes3D", points: Float[Array, "n 3"], foot: Float[Array, "n 3"]) -> None:
-    """Points before the surface over it, those behind shining through; `foot` lies on it."""
+    """Draw points in front of the surface over it, and those behind it faintly.
+
+    Args:
+        axes: Where to draw.
+        points: The cloud.
+        foot: The reconstruction of each point, on the surface.
+    """
     up, around = radians(ELEVATION), radians(AZIMUTH)
     eye = np.array([cos(up) * cos(around), cos(up) * sin(around), sin(up)])
     before = (points - foot) @ eye > 0

@@ -87,37 +87,37 @@ def twins(scale: Scale) -> Sequence[PerturbConfig]:
     return [change(data, scale) for data in SETTINGS[scale]]
 
 
-def found(results: Results, data: Data, twin: Twin, method: Method) -> Outcome | None:
-    """What came out for a method on a twin, if it was run."""
+def find_outcome(results: Results, data: Data, twin: Twin, method: Method) -> Outcome | None:
+    """The outcome of a method on a twin; None if it was not run."""
     return results.rows().get(f"{data}, {twin}", {}).get(NAMES[method])
 
 
-def searched(results: Results, data: Data, method: Method) -> dict[float, Outcome]:
-    """The outcomes on the perturbed twin, by what the hyperparameter is multiplied with."""
+def find_search(results: Results, data: Data, method: Method) -> dict[float, Outcome]:
+    """Outcomes on the perturbed twin, by the multiple of the hyperparameter."""
     columns = results.rows().get(f"{data}, line search", {})
     times = multiples(results.scale, data)
     search = {each: columns.get(f"{NAMES[method]} x {each:g}") for each in times}
     if times:
-        search[1.0] = found(results, data, "perturbed", method)
+        search[1.0] = find_outcome(results, data, "perturbed", method)
     return {each: outcome for each, outcome in search.items() if outcome is not None}
 
 
 def multiples(scale: Scale, data: Data) -> tuple[float, ...]:
-    """What hyperparameters are multiplied with, 1 among them; nothing where none are searched."""
+    """Multiples of the hyperparameters, 1 among them; empty where there is no search."""
     chosen = SETTINGS[scale].get(data)
     return chosen.search if chosen is not None and len(chosen.search) > 1 else ()
 
 
-def needed(before: Outcome, data: Data) -> float:
-    """As many active latents keep a run from being over-pruned: as there are factors.
+def latents_needed(before: Outcome, data: Data) -> float:
+    """The least number of active latents of a run that is not over-pruned.
 
-    Zietlow (2022), section 4.3.4. Where the method uses fewer than that on the original, in the
-    median over its runs, that median.
+    This is the number of factors (Zietlow 2022, section 4.3.4). If the median run of the method on
+    the original has fewer active latents, it is that median.
     """
     return min(float(FACTORS[data]), float(np.median(before.values["active"])))
 
 
-def unpruned(outcome: Outcome, least: float) -> Bool[np.ndarray, "s"]:
+def not_over_pruned(outcome: Outcome, least: float) -> Bool[np.ndarray, "s"]:
     """Which runs are not over-pruned."""
     return outcome.values["active"] >= least
 
@@ -188,7 +188,7 @@ def change(data: Data, scale: Scale) -> PerturbConfig:
 
 
 def note(data: Data, method: Method, twin: Twin, scale: Scale) -> str:
-    """What stands for what, and what was chosen because the thesis does not say it."""
+    """Substitutes for published data, and choices that the thesis leaves open."""
     notes = [STANDS[data], OPEN.get(method, "")]
     if twin == "perturbed":
         own, paper = change(data, scale), change(data, "paper")

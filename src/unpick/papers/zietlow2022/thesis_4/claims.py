@@ -13,11 +13,11 @@ from unpick.data.twins import read_document
 from unpick.papers.zietlow2022.thesis_4.cells import (
     PLACES,
     change,
-    found,
+    find_outcome,
+    find_search,
+    latents_needed,
     multiples,
-    needed,
-    searched,
-    unpruned,
+    not_over_pruned,
 )
 from unpick.papers.zietlow2022.thesis_4.readings import found_changes
 from unpick.papers.zietlow2022.thesis_4.settings import FACTORS, NAMES, SETTINGS, Data, Method
@@ -29,19 +29,21 @@ FOUND = 0.02  # MIG of a factor that a model knows of at all
 VARIANCE = 0.1  # share of the data's variance that a small change may have
 
 
-def whole(holds: Mapping[str, bool], wanted: int) -> bool | None:
-    """Whether all hold; not known if they do but not all that were wanted are there."""
+def all_hold(holds: Mapping[str, bool], wanted: int) -> bool | None:
+    """Whether all hold; None if they do, but some of those wanted are missing."""
     if not all(holds.values()):
         return False
     return True if len(holds) >= wanted else None
 
 
-def _kept(results: Results) -> dict[Data, tuple[float, float | None]]:
+def _shares_left(results: Results) -> dict[Data, tuple[float, float | None]]:
     """Share of the beta-VAE's MIG that is left on the perturbed and on the noisy twin."""
     shares: dict[Data, tuple[float, float | None]] = {}
     for data in FACTORS:
-        before, after = (found(results, data, t, "beta-vae") for t in ("original", "perturbed"))
-        noisy = found(results, data, "noisy", "beta-vae")
+        before, after = (
+            find_outcome(results, data, t, "beta-vae") for t in ("original", "perturbed")
+        )
+        noisy = find_outcome(results, data, "noisy", "beta-vae")
         if before is not None and after is not None:
             mean = before.mean("MIG")
             left = None if noisy is None else noisy.mean("MIG") / mean
@@ -51,31 +53,31 @@ def _kept(results: Results) -> dict[Data, tuple[float, float | None]]:
 
 def halves(results: Results) -> Verdict:
     """On one of the data sets or both the perturbed twin leaves less than half of the MIG."""
-    shares = {data: left for data, (left, _) in _kept(results).items()}
-    said = [f"{data}: {_change(results, data)}, {left:.0%} left" for data, left in shares.items()]
+    shares = {data: left for data, (left, _) in _shares_left(results).items()}
+    texts = [f"{data}: {_change(results, data)}, {left:.0%} left" for data, left in shares.items()]
     holds = any(left < HALF for left in shares.values())
-    return Verdict(holds if holds or len(shares) == len(FACTORS) else None, "; ".join(said))
+    return Verdict(holds if holds or len(shares) == len(FACTORS) else None, "; ".join(texts))
 
 
 def noise_keeps(results: Results) -> Verdict:
     """Where it does, noise leaves three quarters or more, on one of the data sets or both."""
-    kept = _kept(results)
+    kept = _shares_left(results)
     halved = {data: noisy for data, (left, noisy) in kept.items() if left < HALF}
-    said = [
+    texts = [
         f"{data}: {'no runs on the noisy twin' if share is None else f'{share:.0%} left'}"
         for data, share in halved.items()
     ]
     if any(share is not None and share >= MOST for share in halved.values()):
-        return Verdict(True, "; ".join(said))
+        return Verdict(True, "; ".join(texts))
     known = halved and None not in halved.values() and len(kept) == len(FACTORS)
-    return Verdict(False if known else None, "; ".join(said))
+    return Verdict(False if known else None, "; ".join(texts))
 
 
 def _change(results: Results, data: Data) -> str:
     means = [
         f"{outcome.mean('MIG'):.2f} ({twin})"
         for twin in ("original", "perturbed", "noisy")
-        if (outcome := found(results, data, twin, "beta-vae"))
+        if (outcome := find_outcome(results, data, twin, "beta-vae"))
     ]
     return ", ".join(means)
 
@@ -83,11 +85,13 @@ def _change(results: Results, data: Data) -> str:
 def stay(data: Data, method: Method, results: Results) -> Verdict:
     """The means of a method differ by no more than the pooled deviation over seeds.
 
-    Of few seeds that asks much: three from one distribution differ by more in 29 % of cases. The
-    p-value of Welch's test is told, too. A method that scores no more than the AE, which aligns
-    at random, has nothing to lose: no verdict.
+    With few seeds this is strict: two sets of three seeds from one distribution differ by more in
+    29 % of cases. The evidence includes the p-value of Welch's test. There is no verdict on a
+    method that scores no more than the AE, which aligns at random: it has nothing to lose.
     """
-    before, after = (found(results, data, twin, method) for twin in ("original", "perturbed"))
+    before, after = (
+        find_outcome(results, data, twin, method) for twin in ("original", "perturbed")
+    )
     if before is None or after is None:
         chosen = SETTINGS[results.scale].get(data)
         planned = chosen is not None and method in chosen.methods
@@ -98,21 +102,23 @@ def stay(data: Data, method: Method, results: Results) -> Verdict:
     apart = abs(after.mean("MIG") - before.mean("MIG"))
     spread = math.sqrt((before.deviation("MIG") ** 2 + after.deviation("MIG") ** 2) / 2)
     p = welch(before, after, "MIG", "two-sided")
-    chance = found(results, data, "original", "ae")
+    chance = find_outcome(results, data, "original", "ae")
     baseline = f", AE {chance.mean('MIG'):.2f}" if chance is not None else ""
-    said = (
+    text = (
         f"{before.mean('MIG'):.2f} to {after.mean('MIG'):.2f} (pooled deviation {spread:.2f}, "
-        f"{_told(p)}, {seeds} seeds{baseline})"
+        f"{_format_p(p)}, {seeds} seeds{baseline})"
     )
     learnt = chance is not None and before.mean("MIG") > chance.mean("MIG")
-    return Verdict(apart <= spread if learnt else None, said)
+    return Verdict(apart <= spread if learnt else None, text)
 
 
 def lose(measures: Sequence[str], results: Results, *, clearly: bool = False) -> Verdict:
     """Every variational method has a lower mean on the perturbed twin; significantly, if asked."""
-    said, holds = dict[str, str](), dict[str, bool]()
+    texts, holds = dict[str, str](), dict[str, bool]()
     for (data, method), measure in product(PLACES, measures):
-        before, after = (found(results, data, twin, method) for twin in ("original", "perturbed"))
+        before, after = (
+            find_outcome(results, data, twin, method) for twin in ("original", "perturbed")
+        )
         if before is None or after is None:
             continue
         if clearly and min(before.count(measure), after.count(measure)) < 2:
@@ -122,16 +128,16 @@ def lose(measures: Sequence[str], results: Results, *, clearly: bool = False) ->
         p = welch(before, after, measure, "greater")
         name = f"{NAMES[method]} on {data}" + (f", {measure}" if len(measures) > 1 else "")
         holds[name] = p < LEVEL if clearly else lost > 0
-        size = f" ({lost / error:.1f} SE, {_told(p)})" if error > 0 else ""
-        said[name] = f"{name}: {before.mean(measure):.2f} to {after.mean(measure):.2f}{size}"
-    told = [said[name] for name in said if not holds[name]] or said.values()
-    return Verdict(whole(holds, len(PLACES) * len(measures)), "; ".join(told))
+        size = f" ({lost / error:.1f} SE, {_format_p(p)})" if error > 0 else ""
+        texts[name] = f"{name}: {before.mean(measure):.2f} to {after.mean(measure):.2f}{size}"
+    shown = [texts[name] for name in texts if not holds[name]] or texts.values()
+    return Verdict(all_hold(holds, len(PLACES) * len(measures)), "; ".join(shown))
 
 
 def welch(
     before: Outcome, after: Outcome, measure: str, alternative: Literal["two-sided", "greater"]
 ) -> float:
-    """P-value of Welch's t-test; `greater` asks if it was so before. Nan for a single seed."""
+    """P-value of Welch's t-test; nan for a single seed. `greater` tests for a loss."""
     one, other = (
         (o.mean(measure), o.deviation(measure), o.count(measure)) for o in (before, after)
     )
@@ -139,7 +145,7 @@ def welch(
     return float(test.pvalue)
 
 
-def _told(p: float) -> str:
+def _format_p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
@@ -153,60 +159,63 @@ def not_recovered(results: Results) -> Verdict:
     Over-pruned runs count nowhere: not on the original, not with the first hyperparameter, not
     with others.
     """
-    said, holds = [], dict[str, bool]()
+    texts, holds = [], dict[str, bool]()
     wanted = [(data, method) for data, method in PLACES if multiples(results.scale, data)]
     lossless = 0  # where there is nothing to recover, which says nothing for or against
     for data, method in wanted:
-        before, search = found(results, data, "original", method), searched(results, data, method)
+        before, search = (
+            find_outcome(results, data, "original", method),
+            find_search(results, data, method),
+        )
         if before is None or len(search) < len(multiples(results.scale, data)):
             continue
-        name, least = f"{NAMES[method]} on {data}", needed(before, data)
+        name, least = f"{NAMES[method]} on {data}", latents_needed(before, data)
         was, means = _mean(before, least), {t: _mean(o, least) for t, o in search.items()}
         after = means.pop(1.0)
         others = {times: mean for times, mean in means.items() if mean is not None}
         if was is None or after is None or not others:
-            said.append(f"{name}: too many are over-pruned")
+            texts.append(f"{name}: too many are over-pruned")
             continue
         if was <= after:
-            said.append(f"{name}: nothing was lost")
+            texts.append(f"{name}: nothing was lost")
             lossless += 1
             continue
         best = max(others, key=lambda times: others[times])
         holds[name] = others[best] - after < HALF * (was - after)
-        said.append(f"{name}: {was:.2f} to {after:.2f}, best {others[best]:.2f} at x {best:g}")
-    if not said:
+        texts.append(f"{name}: {was:.2f} to {after:.2f}, best {others[best]:.2f} at x {best:g}")
+    if not texts:
         return Verdict(None, "")
     where = " and ".join(dict.fromkeys(data for data, _ in wanted))
-    known = whole(holds, len(wanted) - lossless) if holds else None
-    return Verdict(known, "; ".join([f"searched on {where}", *said]))
+    known = all_hold(holds, len(wanted) - lossless) if holds else None
+    return Verdict(known, "; ".join([f"searched on {where}", *texts]))
 
 
 def _mean(outcome: Outcome, least: float) -> float | None:
     """MIG over runs that are not over-pruned; None if there are none."""
-    values = outcome.values["MIG"][unpruned(outcome, least)]
+    values = outcome.values["MIG"][not_over_pruned(outcome, least)]
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 
 def every_factor(data: Data, results: Results) -> Verdict:
     """The beta-VAE's MIG of each factor that it finds is lower on the perturbed twin."""
-    before, after = (found(results, data, t, "beta-vae") for t in ("original", "perturbed"))
+    before, after = (find_outcome(results, data, t, "beta-vae") for t in ("original", "perturbed"))
     if before is None or after is None:
         return Verdict(None, "")
     parts = [name for name in before.values if name.startswith("MIG, ")]
-    said = [
+    texts = [
         f"{name.removeprefix('MIG, ')} {before.mean(name):.2f} to {after.mean(name):.2f}"
         for name in parts
     ]
     lower = [after.mean(name) < before.mean(name) for name in parts if before.mean(name) > FOUND]
-    return Verdict(all(lower) if lower else None, "; ".join(said))
+    return Verdict(all(lower) if lower else None, "; ".join(texts))
 
 
 def misleads(results: Results) -> Verdict:
-    """Reconstruction loss of the entangled models less that of the others falls by the change."""
-    said, holds = [], dict[str, bool]()
+    """The change lowers the loss of the entangled models relative to the disentangled ones."""
+    texts, holds = [], dict[str, bool]()
     for data in SETTINGS[results.scale]:
-        report = _report(data, results.scale)
-        if found(results, data, "perturbed", "beta-vae") is None or "after" not in report:
+        report = _twin_report(data, results.scale)
+        if find_outcome(results, data, "perturbed", "beta-vae") is None or "after" not in report:
             continue
         before, after = (
             report[when]["entangled"] - report[when]["disentangled"]
@@ -214,13 +223,13 @@ def misleads(results: Results) -> Verdict:
         )
         holds[data] = after < before
         varying = report.get("varying")
-        told = "" if varying is None else f" ({varying:.0%} of the change differs between images)"
-        said.append(f"{data}: {before:+.2f} to {after:+.2f}{told}")
-    return Verdict(whole(holds, len(SETTINGS[results.scale])), "; ".join(said))
+        more = "" if varying is None else f" ({varying:.0%} of the change differs between images)"
+        texts.append(f"{data}: {before:+.2f} to {after:+.2f}{more}")
+    return Verdict(all_hold(holds, len(SETTINGS[results.scale])), "; ".join(texts))
 
 
-def _report(data: Data, scale: Scale) -> dict[str, Any]:
-    """What the perturbed twin tells of its making; nothing if it is not there."""
+def _twin_report(data: Data, scale: Scale) -> dict[str, Any]:
+    """The report on how the perturbed twin was made; empty if the twin is missing."""
     try:
         return read_document(change(data, scale).data().folder).get("report", {})
     except (DataMissing, DataDamaged):
@@ -229,9 +238,9 @@ def _report(data: Data, scale: Scale) -> dict[str, Any]:
 
 def small(results: Results) -> Verdict:
     """No pixel moves by more than epsilon, and the change has a tenth of the variance at most."""
-    said, holds = [], dict[str, bool]()
+    texts, holds = [], dict[str, bool]()
     for data, chosen in SETTINGS[results.scale].items():
-        if found(results, data, "perturbed", "beta-vae") is None:
+        if find_outcome(results, data, "perturbed", "beta-vae") is None:
             continue
         changes = found_changes(results, data)
         if not changes:
@@ -239,9 +248,9 @@ def small(results: Results) -> Verdict:
         moved, noisy = changes["perturbed"], changes["noisy"]
         rounding = 1e-6
         holds[data] = moved.largest <= chosen.epsilon + rounding and moved.share <= VARIANCE
-        said.append(
+        texts.append(
             f"{data}: largest change {moved.largest:.3f} (epsilon {chosen.epsilon}), root mean "
             f"square {moved.typical:.3f}, {moved.share:.1%} of the variance (noisy twin: "
             f"{noisy.typical:.3f}, {noisy.share:.1%})"
         )
-    return Verdict(whole(holds, len(SETTINGS[results.scale])), "; ".join(said))
+    return Verdict(all_hold(holds, len(SETTINGS[results.scale])), "; ".join(texts))

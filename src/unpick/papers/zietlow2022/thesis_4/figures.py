@@ -7,7 +7,13 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from unpick.data import DataDamaged, DataMissing, split
-from unpick.papers.zietlow2022.thesis_4.cells import config, found, needed, searched, unpruned
+from unpick.papers.zietlow2022.thesis_4.cells import (
+    config,
+    find_outcome,
+    find_search,
+    latents_needed,
+    not_over_pruned,
+)
 from unpick.papers.zietlow2022.thesis_4.planes import REACH, Plane, factors_of, plane, planes
 from unpick.papers.zietlow2022.thesis_4.readings import found_changes
 from unpick.papers.zietlow2022.thesis_4.settings import (
@@ -35,7 +41,7 @@ EXTREMES = 4  # restarts of figures 4.10 and 4.11
 
 
 def scores(measure: str, results: Results) -> Figure | None:
-    """Tables 4.2 to 4.5: a method after the other on the original and its two twins."""
+    """Tables 4.2 to 4.5: every method on the original and its two twins."""
     panels: dict[str, dict[str, list[ComparedValues]]] = {}
     for data, chosen in SETTINGS[results.scale].items():
         panels[data] = {
@@ -46,7 +52,7 @@ def scores(measure: str, results: Results) -> Figure | None:
                     None if printed is None else (printed.mean, printed.std),
                 )
                 for twin in TWINS
-                if (outcome := found(results, data, twin, method))
+                if (outcome := find_outcome(results, data, twin, method))
                 for printed in [outcome.cell.published.get(measure)]
             ]
             for method in chosen.methods
@@ -57,7 +63,7 @@ def scores(measure: str, results: Results) -> Figure | None:
 
 def sheet(data: Data, results: Results) -> Figure | None:
     """Figure 4.3."""
-    if found(results, data, "perturbed", "beta-vae") is None:
+    if find_outcome(results, data, "perturbed", "beta-vae") is None:
         return None
     chosen = SETTINGS[results.scale][data]
     try:
@@ -73,12 +79,14 @@ def search(measure: str, results: Results) -> Figure | None:
     panels: dict[str, dict[str, Search]] = {}
     for data in FACTORS:
         for method in VARIATIONAL:
-            before = found(results, data, "original", method)
-            outcomes = searched(results, data, method)
+            before = find_outcome(results, data, "original", method)
+            outcomes = find_search(results, data, method)
             if before is None or len(outcomes) < 2:
                 continue
             shown = {"orig.": before} | {f"{t:g}x": o for t, o in outcomes.items()}
-            kept = {name: unpruned(o, needed(before, data)) for name, o in shown.items()}
+            kept = {
+                name: not_over_pruned(o, latents_needed(before, data)) for name, o in shown.items()
+            }
             scored = {name: o.values[measure][kept[name]] for name, o in shown.items()}
             panels.setdefault(data, {})[NAMES[method]] = Search(
                 scored.pop("orig."),
@@ -94,15 +102,15 @@ def restarts(results: Results) -> Figure | None:
     for data in FACTORS:
         for method in VARIATIONAL:
             for twin in ("original", "perturbed"):
-                if outcome := found(results, data, twin, method):
+                if outcome := find_outcome(results, data, twin, method):
                     methods = panels.setdefault(data, {}).setdefault(NAMES[method], {})
                     methods[twin] = outcome.values["MIG"]
     return histograms(panels, "MIG") if panels else None
 
 
 def _twins(results: Results, data: Data) -> dict[str, Outcome]:
-    """What the beta-VAE gave on each twin."""
-    outcomes = {twin: found(results, data, twin, "beta-vae") for twin in TWINS}
+    """Outcomes of the beta-VAE, by twin."""
+    outcomes = {twin: find_outcome(results, data, twin, "beta-vae") for twin in TWINS}
     return {twin: outcome for twin, outcome in outcomes.items() if outcome is not None}
 
 
@@ -125,7 +133,7 @@ def per_factor(results: Results) -> Figure | None:
 
 def traversals(data: Data, results: Results) -> Figure | None:
     """Figures 4.10 and 4.11."""
-    outcome = found(results, data, "original", "beta-vae")
+    outcome = find_outcome(results, data, "original", "beta-vae")
     if outcome is None or len(outcome.runs) < 2:
         return None
     each = min(EXTREMES, len(outcome.runs) // 2)
@@ -138,7 +146,7 @@ def traversals(data: Data, results: Results) -> Figure | None:
         run = outcome.runs[k]
         drawing = plane(probe_run(run, dataset), factors[kind])
         score = outcome.values["MIG"][k]
-        return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.told}", drawing
+        return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.label}", drawing
 
     groups = {
         kind: {title: p.images for title, p in (drawn(kind, k) for k in places)}
@@ -171,7 +179,7 @@ def pixels(results: Results) -> Figure | None:
         errors: dict[str, dict[str, Float[np.ndarray, "_"]]] = {}
         for method in chosen.methods:
             for twin in TWINS:
-                outcome = found(results, data, twin, method)
+                outcome = find_outcome(results, data, twin, method)
                 if outcome is not None and "error" in outcome.values:
                     errors.setdefault(NAMES[method], {})[twin] = outcome.values["error"]
         panels[data] = Pixels(

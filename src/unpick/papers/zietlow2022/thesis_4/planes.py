@@ -35,13 +35,13 @@ class Plane:
     latents: tuple[int, int]
 
     @property
-    def told(self) -> str:
-        """The latents for people, who count from 1."""
+    def label(self) -> str:
+        """The two latents, counted from 1."""
         return " and ".join(str(latent + 1) for latent in self.latents)
 
 
 def factors_of(data: Data, scale: Scale) -> Mapping[str, tuple[str, str]]:
-    """Which factors the planes of either kind of restart are of.
+    """The factors whose latents are drawn, for each kind of restart.
 
     Short runs do not find the orientation of rooms, which the thesis has beside the wall's hue.
     """

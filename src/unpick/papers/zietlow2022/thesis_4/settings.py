@@ -1,4 +1,4 @@
-"""What is chosen for chapter 4 of Zietlow (2022) at each of three scales.
+"""Settings of Zietlow (2022), chapter 4, at three scales.
 
 The thesis gives the primary hyperparameters (table 4.1), epsilon, and how the change is trained
 (section 4.3.1): that is `paper`. At `standard` everything is smaller, and chosen such that the
@@ -35,7 +35,7 @@ FACTORS: Mapping[Data, int] = {"sprites": 5, "shapes3d": 6}  # and latents
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen for a data set at one scale.
+    """The setting of a data set at one scale.
 
     Attributes:
         data: The original.
@@ -86,7 +86,7 @@ class Setting:
     methods: tuple[Method, ...] = tuple(NAMES)
 
     def seeds_of(self, method: Method) -> int:
-        """Of a cell of this method."""
+        """Number of seeds of a method."""
         return self.restarts if method == "beta-vae" else self.counts.get(method, self.seeds)
 
 

@@ -1,4 +1,4 @@
-"""What a small change of the data does to variances: of the data, and of posteriors."""
+"""Variances of the data and of posteriors, before and after a small change of the data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from unpick.plots.style import COLOURS, GREY
 
 @dataclass(frozen=True, eq=False)
 class Latents:
-    """What restarts of a method make of one kind of data.
+    """Latents of the restarts of a method on one kind of data.
 
     Attributes:
         distance: Of the decoder to orthogonality over the latents in use, as a share of what a
@@ -59,7 +59,7 @@ def latent_spectra(panels: Mapping[str, Mapping[str, Latents]]) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
-    """A data set and its twins, seen without any latents.
+    """Variances of a data set and its twins, and reconstruction errors.
 
     Attributes:
         variances: Along the first principal components, by kind of data, as shares of the
@@ -72,7 +72,7 @@ class Pixels:
 
 
 def pixel_spectra(panels: Mapping[str, Pixels]) -> Figure:
-    """Above the variances of principal components, below what reconstructions miss.
+    """Above the variances of principal components, below the reconstruction errors.
 
     Args:
         panels: By data set.

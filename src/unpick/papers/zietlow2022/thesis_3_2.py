@@ -19,7 +19,7 @@ from unpick.papers.zietlow2022.chapter3 import (
     setting,
 )
 from unpick.papers.zietlow2022.published import published
-from unpick.papers.zietlow2022.thesis_3_2.figures import delta_kl_curves
+from unpick.plots.style import BLUE, GREY
 from unpick.study.comparison_figure import drawing
 from unpick.study.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
 
@@ -35,6 +35,7 @@ LATENTS: dict[str, int | None] = {"factors": None, "10": 10}
 # of the 25 epochs that the others have. With Adam two of three seeds find an eighth latent after
 # 12 000 to 18 000 steps and leave the regime for 20 000 more.
 LONGER = 105 * EPOCH
+POINTS = 150  # of a drawn line, about
 
 
 def cells(scale: Scale) -> Sequence[Cell]:
@@ -59,7 +60,7 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 
 def dominates(results: Results) -> Verdict:
-    """At least nine tenths of training, for every entry."""
+    """Every entry spends at least nine tenths of training in the regime."""
     return _nine_tenths(results, {_name(o): o.mean("settled") for o in _settled(results)})
 
 
@@ -70,7 +71,7 @@ def soon(results: Results) -> Verdict:
     for outcome in _settled(results):
         settled, cell = outcome.values["settled"] / 100, outcome.cell
         until = (1 - settled) * cell.config.steps
-        # Who has not settled at all may never do so.
+        # A run that has not settled may never do so.
         share = np.where(settled > 0, 1 - until / steps[cell.row, cell.column], 0.0)
         shares[_name(outcome)] = 100 * float(share.mean())
     return _nine_tenths(results, shares)
@@ -90,17 +91,17 @@ def _name(outcome: Outcome) -> str:
 
 def larger_takes_longer(results: Results) -> Verdict:
     """Ten latents settle later than as many as there are factors."""
-    said, holds = [], {}
+    texts, holds = [], {}
     for row, columns in replace(results, outcomes=_settled(results)).rows().items():
         if len(columns) == 2:
             few, many = (o.mean("settled") for o in columns.values())
             holds[row] = many <= few
-            said.append(f"{row}: {few:.1f} % and {many:.1f} %")
-    return Verdict(results.all_hold(holds), "; ".join(said))
+            texts.append(f"{row}: {few:.1f} % and {many:.1f} %")
+    return Verdict(results.all_hold(holds), "; ".join(texts))
 
 
 def _settled(results: Results) -> tuple[Outcome, ...]:
-    """Those that trained long enough to be looked at."""
+    """Outcomes whose training was long enough to be judged."""
     return tuple(outcome for outcome in results.outcomes if "settled" in outcome.values)
 
 
@@ -114,6 +115,29 @@ def draw(results: Results) -> Figure | None:
             share = latents.pop("step").numpy() / run.config.steps
             lines.append((100 * share, 100 * delta_kl_of_latents(**latents).numpy()))
     return delta_kl_curves(panels) if panels else None
+
+
+def delta_kl_curves(
+    panels: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]], threshold: float = 3.0
+) -> Figure:
+    """Delta_KL in percent against the percentage of training, a panel a setting, a line a seed."""
+    columns = 2
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(6.8, 1.1 + 1.5 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
+        for share, error in lines:
+            every = slice(None, None, max(1, len(share) // POINTS))
+            axes.semilogy(
+                share[every], np.maximum(error[every], 1e-3), color=BLUE, linewidth=0.6, alpha=0.6
+            )
+        axes.axhline(threshold, color=GREY, linestyle="--", linewidth=0.9)
+        axes.set_title(title, fontsize=9)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    figure.supxlabel("share of training (%)")
+    figure.supylabel("error of the polarized KL, Delta_KL (%)")
+    return figure
 
 
 STUDY = Study(

@@ -1,1 +1,0 @@
-"""Table 3.2: the polarized regime."""
