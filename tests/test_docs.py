@@ -54,6 +54,7 @@ def run_page(page, out, quick=True):
 def test_python_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("unpick.perturb.stress.SAMPLES", 1000)  # only on a page that is shortened
     shortened = False  # from then on numbers are others
     for printed, shown, quick in run_page(page, lambda: capsys.readouterr().out):
         shortened |= quick

@@ -1,4 +1,5 @@
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,7 +186,7 @@ def test_costs_are_told_or_not():
 @pytest.mark.slow
 def test_the_demo_shows_what_it_says(tmp_path, capsys):
     """At the demo's own settings, with fewer seeds."""
-    found = run(STUDIES["thesis-3.3"], "quick", Runner(tmp_path, jobs=2, progress=False), seeds=4)
+    found = run(STUDIES["thesis-3.3"], "quick", Runner(tmp_path, jobs=1, progress=False), seeds=4)
     columns = found.rows()["synth-lin"]
     assert columns["beta-VAE"].values["DtO"].max() < 0.05
     assert columns["beta-VAE"].values["DS"].min() > 0.95
@@ -197,7 +198,8 @@ def test_the_demo_shows_what_it_says(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_demo_in_small(tmp_path, monkeypatch, capsys):
-    """The whole path at a fraction of its length."""
+    """The whole path at a fraction of its length, in one process."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     for name in demo.SHOWN:
         study = STUDIES[name]
         short = [

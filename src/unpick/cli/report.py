@@ -34,7 +34,11 @@ def report(arguments: Arguments) -> None:
     from unpick.report.markdown import runs_of_page, write_markdown
     from unpick.report.site import write_site
     from unpick.report.study import distinct
-    from unpick.study import SCALES, Results, collect
+    from unpick.study import SCALES, Results, Scale, Study, collect
+    from unpick.study.running import finished
+
+    def has_runs(study: Study, scale: Scale) -> bool:
+        return any(finished(cell, options.runs, 1) for cell in study.cells(scale))
 
     def runs(results: Results) -> int:
         return sum(len(outcome.runs) for outcome in results.outcomes)
@@ -44,11 +48,11 @@ def report(arguments: Arguments) -> None:
     with Console(stderr=True).status("looking for runs") as status:
         read = partial(collect, root=options.runs, on_progress=status.update)
         trained = {
-            name: distinct([read(study, scale) for scale in SCALES])
+            name: distinct([read(study, scale) for scale in SCALES if has_runs(study, scale)])
             for name, study in STUDIES.items()
             if any(study.cells(scale) for scale in SCALES)
         }
-        if not any(results.outcomes for scales in trained.values() for results in scales):
+        if not any(trained.values()):
             fail(f"no finished runs of a study in {options.runs}; first `unpick study NAME`")
         for name, study in STUDIES.items():
             found += trained[name] if name in trained else [read(study, "quick")]
