@@ -8,12 +8,14 @@ from functools import partial
 import pytest
 import torch
 
+from unpick.data import Noisy
 from unpick.data.synthetic import SynthLin
 from unpick.geometry import orthogonality
 from unpick.models import networks
 from unpick.probe import STANDARD, Probe, is_measured, measure_run, probe_run
 from unpick.probe import measures as named
-from unpick.probe.cache import file_of
+from unpick.probe.cache import data_classes, file_of
+from unpick.probe.code import reachable
 from unpick.runs import Runner, make, read
 from unpick.runs.disk import finish
 from unpick.training import preset
@@ -90,6 +92,12 @@ def test_code_that_a_measure_does_not_use_leaves_it_alone(trained, monkeypatch):
     monkeypatch.setattr(named, "disentanglement_score", lambda *_: None)
     assert is_measured(trained, (named.alignment, named.polarization))
     assert not is_measured(trained, (named.disentanglement,))
+
+
+def test_a_twin_falls_with_the_code_of_its_original():
+    classes = data_classes(Noisy(SynthLin(points=400), 0.1))
+    assert classes == [Noisy, SynthLin]
+    assert any("SynthLin.load" in name for name in reachable(*classes))
 
 
 def test_a_changed_dto_is_measured_again(trained, monkeypatch):

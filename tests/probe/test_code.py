@@ -76,6 +76,33 @@ def test_arrays_count_by_value(monkeypatch):
     assert digest(outer) != zeros
 
 
+def make(power):
+    def raise_to(x):
+        return x**power
+
+    return raise_to
+
+
+POWERS = [make(2), make(1)]
+
+
+def powers(x):
+    return [power(x) for power in POWERS]
+
+
+def test_closures_of_one_factory_count_each(monkeypatch):
+    before = digest(powers)
+    monkeypatch.setitem(globals(), "POWERS", [make(2), make(3)])
+    second = digest(powers)
+    monkeypatch.setitem(globals(), "POWERS", [make(3), make(1)])
+    assert len({before, second, digest(powers)}) == 3
+
+
+def test_lambdas_count_by_the_names_they_use():
+    mean, most = {"a": lambda x: np.mean(x)}, {"a": lambda x: np.max(x)}
+    assert digest(partial(outer, x=mean)) != digest(partial(outer, x=most))
+
+
 def test_a_measure_reaches_the_geometry_that_it_calls():
     names = reachable(alignment)
     assert {

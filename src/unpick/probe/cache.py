@@ -12,12 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unpick.data import Dataset, split
+from unpick.data import DataConfig, DataDamaged, DataMissing, Dataset, Perturbed, split
+from unpick.data.twins import read_document
 from unpick.models import Model
 from unpick.probe.code import digest
 from unpick.probe.codes import Codes
 from unpick.probe.probe import Probe
-from unpick.runs import Run, load_together
+from unpick.runs import Run
 from unpick.runs.disk import write
 
 # From a probe to named numbers, or lists of numbers. Its name is the name of the cached file.
@@ -122,12 +123,29 @@ def file_of(run: Run, measure: Measure, samples: int | None = SAMPLES) -> Path:
     """
     stamp = {
         "measure": settings_of(measure),
-        "code": digest(measure, probe_run, load_together, type(run.config.data)),
+        "code": digest(measure, probe_run, Run.model, Run.latents, *data_classes(run.config.data)),
+        "twin": twin_checksum(run.config.data),
         "samples": samples,
         "weights": run.results["weights_sha256"],
     }
     key = hashlib.sha256(json.dumps(stamp, sort_keys=True).encode()).hexdigest()[:16]
     return run.path / FOLDER / f"{name_of(measure)}-{key}.json"
+
+
+def data_classes(data: DataConfig) -> list[type]:
+    """The classes whose code makes a data set: of a twin also its original's."""
+    original = getattr(data, "original", None)
+    return [type(data)] if original is None else [type(data), *data_classes(original)]
+
+
+def twin_checksum(data: DataConfig) -> str | None:
+    """The checksum of a perturbed twin's file, since a twin may be made again; else None."""
+    if not isinstance(data, Perturbed):
+        return None
+    try:
+        return str(read_document(data.folder)["sha256"])
+    except (DataMissing, DataDamaged):
+        return None
 
 
 def name_of(measure: Measure) -> str:

@@ -6,6 +6,7 @@ reached only through an object that is passed in (a model, a data set) must be n
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -39,6 +40,7 @@ def reachable(*roots: object) -> dict[str, str]:
     """
     packages = {OURS, *(_package(root) for root in roots)}
     found: dict[str, str] = {}
+    named: dict[str, list[object]] = {}
     open_ends: list[tuple[str, object]] = [(f"root {k}", root) for k, root in enumerate(roots)]
     while open_ends:
         name, value = open_ends.pop()
@@ -53,10 +55,12 @@ def reachable(*roots: object) -> dict[str, str]:
         if isinstance(value, FunctionType | type):
             name = f"{value.__module__}.{value.__qualname__}"
             source = _source(value) if _package(value) in packages else None
-            if "<lambda>" in name:  # several may have this name
-                name = f"{name} {source}"
-            if name in found:
+            # Lambdas, and closures that one function makes, share a name: count them.
+            same = named.setdefault(name, [])
+            if any(value is each for each in same):
                 continue
+            same.append(value)
+            name = name if len(same) == 1 else f"{name} ({len(same)})"
             found[name] = name if source is None else source  # of others' code the name counts
             if source is None:
                 continue
@@ -90,7 +94,7 @@ def _ordered(values: Iterable[Any]) -> Iterable[Any]:
 def _members(name: str, kind: type) -> Iterator[tuple[str, object]]:
     """What a class holds, and what it inherits of ours."""
     for key, value in vars(kind).items():
-        if not key.startswith("__") or key in ("__init__", "__call__", "__post_init__"):
+        if not key.startswith("__") or isinstance(value, FunctionType):
             yield f"{name}.{key}", value
     for parent in kind.__bases__:
         yield f"{name}, base {parent.__name__}", parent
@@ -108,7 +112,8 @@ def _names(name: str, function: FunctionType) -> Iterator[tuple[str, object]]:
             if module.__name__.split(".")[0] == OURS and hasattr(module, key):
                 yield f"{module.__name__}.{key}", getattr(module, key)
     for key, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        yield f"{name}, closed over {key}", cell.cell_contents
+        with contextlib.suppress(ValueError):  # a cell that is not filled yet
+            yield f"{name}, closed over {key}", cell.cell_contents
 
 
 @functools.cache
@@ -121,12 +126,14 @@ def _all_names(code: CodeType) -> tuple[str, ...]:
 @functools.cache
 def _source(value: FunctionType | type) -> str:
     """The source without docstrings, comments and layout; of a class only its frame."""
-    try:
-        text = textwrap.dedent(inspect.getsource(value))
-        tree = ast.parse(text)
-    except (OSError, TypeError, SyntaxError):  # a lambda in the middle of a line, or no file
+    tree = None
+    if value.__name__ != "<lambda>":  # a line may hold several, and its text be no statement
+        with contextlib.suppress(OSError, TypeError, SyntaxError):  # no file
+            tree = ast.parse(textwrap.dedent(inspect.getsource(value)))
+    if tree is None:
         code = getattr(value, "__code__", None)
-        return "" if code is None else f"{code.co_code!r} {_plain_constants(code)}"
+        names = () if code is None else (_all_names(code), code.co_varnames, code.co_freevars)
+        return "" if code is None else f"{code.co_code!r} {names} {_plain_constants(code)}"
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
@@ -150,7 +157,8 @@ def _constant(value: object) -> str:
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
-        return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"{value.dtype} {value.shape} {content}"
     if isinstance(value, str | bytes | int | float | complex | bool | None):
         return repr(value)
     if callable(value) and hasattr(value, "__qualname__"):  # a built-in function
