@@ -71,6 +71,13 @@ def test_a_bernoulli_curvature_is_that_of_the_logits():
     assert torch.allclose(probe.curvature.float(), expected, rtol=1e-4)
 
 
+def test_a_decoder_may_flatten_images():
+    x = X.reshape(40, 1, 3)
+    probe = Probe(lambda x: x[:, 0], lambda z: z, x)  # perfect, but flat
+    assert probe.error == 0
+    assert torch.equal(probe.reconstructions, x)
+
+
 def test_measures_that_do_not_apply_give_nothing():
     encoder = Probe(lambda x: x[:, :2], None, X)
     assert take(encoder, (*STANDARD, orthogonality)) == {}

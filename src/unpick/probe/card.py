@@ -68,9 +68,9 @@ class MetricRows:
         assert probe.factors is not None
         log_variances = None
         if probe.variance is not None and probe.codes.factor is None:
-            log_variances = probe.variance.log().double().numpy()
+            log_variances = probe.variance.cpu().log().double().numpy()
         card = scorecard(
-            probe.mean.double().numpy(),
+            probe.mean.cpu().double().numpy(),
             probe.factors.astype(float),
             categorical=probe.categorical,
             log_variances=log_variances,
@@ -127,7 +127,7 @@ def agreement(runs: Sequence[Run], dataset: Dataset, samples: int = 1000) -> UDR
         probe = probe_run(run, dataset, samples)
         if probe.variance is None:
             return None
-        codes.append(probe.mean.double().numpy())
+        codes.append(probe.mean.cpu().double().numpy())
         kl.append(polarized_regime(probe.mean, probe.variance).kl.numpy())
     return udr(codes, kl)
 

@@ -93,7 +93,7 @@ def disentanglement(probe: Probe) -> dict[str, float]:
     """`DS`, if there are two or more factors: a class label alone is no generative factor."""
     if probe.factors is None or probe.factors.shape[1] < 2 or probe.latents < 2:
         return {}
-    score = disentanglement_score(probe.mean.numpy(), probe.factors, probe.categorical)
+    score = disentanglement_score(probe.mean.cpu().numpy(), probe.factors, probe.categorical)
     return {"DS": score.score}
 
 

@@ -119,12 +119,16 @@ class Probe:
     def reconstructions(self) -> Float[Tensor, "n ..."]:
         """What the decoder makes of the codes, in the shape of the observations."""
         with without_trace(self.decode):
-            parts = [self.decoder(part) for part in self.mean.split(self.batch)]
-        found, shape = torch.cat(parts).cpu(), self.shape
+            parts = [self._decode(part) for part in self.mean.split(self.batch)]
+        return torch.cat(parts).float()
+
+    def _decode(self, z: Float[Tensor, "m d"]) -> Float[Tensor, "m ..."]:
+        """Decoded observations on the CPU, in their shape; a decoder may flatten images."""
+        found, shape = self.decoder(z).cpu(), self.shape
         got = tuple(found.shape[1:])
         if shape != got and (min(len(shape), len(got)) > 1 or math.prod(shape) != math.prod(got)):
             raise ValueError(f"decode must give observations of shape {shape}, got {got}")
-        return found.float().reshape(self.observations.shape)
+        return found.reshape(len(z), *shape)
 
     @cached_property
     def error(self) -> float:
@@ -133,7 +137,7 @@ class Probe:
         with without_trace(self.decode):
             for start in range(0, len(self), self.batch):
                 part = slice(start, start + self.batch)
-                missed = self.decoder(self.mean[part]).cpu() - self.observations[part]
+                missed = self._decode(self.mean[part]) - self.observations[part]
                 total += float(missed.square().sum())
         return math.sqrt(total / self.observations.numel())
 
