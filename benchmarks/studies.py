@@ -1,6 +1,6 @@
 """What each study costs: the speed of every kind of training in it, times its steps.
 
-Writes src/unpick/studies/costs.json, which `unpick studies` prints; names of studies as arguments
+Writes src/unpick/papers/costs.json, which `unpick studies` prints; names of studies as arguments
 measure those again. Run it on an idle machine. Entries whose data are not there are not counted.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-import unpick.study
+import unpick.papers
 from unpick.data import DataMissing, Noisy, Perturbed
 from unpick.papers import STUDIES
 from unpick.runs.executor import MOST_TOGETHER, trains_together
@@ -47,7 +47,7 @@ def there(data, datasets):
 
 def main():
     torch.set_num_threads(1)
-    file = Path(unpick.study.__file__).with_name("costs.json")
+    file = Path(unpick.papers.__file__).with_name("costs.json")
     costs = json.loads(file.read_text())["seconds"]
     datasets, paces = {}, {}
     for name in sys.argv[1:] or STUDIES:
