@@ -34,7 +34,7 @@ def draw_all(
     for drawing in drawings:
         try:
             files = draw_one(drawing, results, folder / "figures", stem, pdf=pdf)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, KeyError) as error:
             problems.append(Note(str(error), f"{drawing.title}: could not be drawn", "bad"))
             continue
         if files:

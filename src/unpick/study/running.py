@@ -15,7 +15,7 @@ from unpick.data import DataConfig, DataDamaged, DataMissing, Dataset, Perturbed
 from unpick.data.files import FileConfig
 from unpick.data.twins import read_document
 from unpick.perturb import perturb
-from unpick.probe import Measure, is_measured, measure_run
+from unpick.probe import Measure, NotFinite, is_measured, measure_run
 from unpick.probe.cache import read_values, save_values
 from unpick.probe.code import digest
 from unpick.runs import DamagedRun, Run, Runner, folder, make, read
@@ -80,7 +80,7 @@ def _measure(
     measures: Sequence[Measure], run: Run, data: DataConfig, name: str, on_progress: OnProgress
 ) -> None:
     on_progress(name)
-    with suppress(DataMissing, DataDamaged, DamagedRun):  # `collect` will say so
+    with suppress(DataMissing, DataDamaged, DamagedRun, NotFinite):  # `collect` will say so
         measure_run(run, measures, partial(_load, data))
 
 
@@ -113,7 +113,7 @@ def collect(
             try:
                 values = measure_run(run, study.read, partial(_load, cell.config.data))
                 found[run] = {k: v for k, v in values.items() if isinstance(v, int | float)}
-            except (DataMissing, DataDamaged, DamagedRun) as error:
+            except (DataMissing, DataDamaged, DamagedRun, NotFinite) as error:
                 missing[str(error)] = None
         if not found:
             continue
