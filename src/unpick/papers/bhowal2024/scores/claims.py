@@ -159,7 +159,7 @@ def _printed(row: str) -> dict[str, Mapping[str, Printed]]:
     return {method: published(TABLE, row, method) for method in METHODS}
 
 
-class Correlation(NamedTuple):
+class ScoreCorrelation(NamedTuple):
     """The correlation of two measures over runs: r and p of all, r of each data set."""
 
     r: float
@@ -172,7 +172,7 @@ class Correlation(NamedTuple):
         return f"r = {self.r:.2f} over {self.runs} runs (p = {self.p:.2g}; {rows})"
 
 
-def correlate(results: Results, x: str, y: str, given: str = "") -> Correlation | None:
+def correlate(results: Results, x: str, y: str, given: str = "") -> ScoreCorrelation | None:
     """Partial correlation over runs within data sets, given another measure or the model.
 
     In each data set both measures are regressed on `given`, and the residuals are standardised.
@@ -210,7 +210,7 @@ def correlate(results: Results, x: str, y: str, given: str = "") -> Correlation 
     whole = np.concatenate(parts)
     r = float(whole.prod(axis=1).mean())
     p = 2 * float(t.sf(abs(r) * math.sqrt(free / max(1 - r**2, ROUNDING)), free))
-    return Correlation(r, p, len(whole), rows)
+    return ScoreCorrelation(r, p, len(whole), rows)
 
 
 def _finite(outcome: Outcome, names: Sequence[str]) -> Float[np.ndarray, "n m"]:

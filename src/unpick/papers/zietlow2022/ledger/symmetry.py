@@ -22,7 +22,7 @@ STEP = 0.1
 GRID = np.stack(np.meshgrid(*[np.arange(-8, 8 + STEP / 2, STEP)] * 2), -1).reshape(-1, 2)
 
 
-class Model(NamedTuple):
+class TurnedModel(NamedTuple):
     """A nonlinear decoder of two latents, a posterior, some data, and a turn of the latents."""
 
     inner: Float[Array, "3 2"]
@@ -34,7 +34,7 @@ class Model(NamedTuple):
     mirrored: bool
 
 
-def draw_model(draw: np.random.Generator, kind: Kind) -> Model:
+def draw_model(draw: np.random.Generator, kind: Kind) -> TurnedModel:
     """At random; `scaled`: the posterior is ten times as wide in one direction as in the other."""
     inner, outer = draw.uniform(-1, 1, (3, 2)), draw.uniform(-1, 1, (2, 3))
     wide = draw.uniform(0.3, 0.6)
@@ -42,7 +42,7 @@ def draw_model(draw: np.random.Generator, kind: Kind) -> Model:
     variances = np.square([wide, narrow])
     x, mean = draw.uniform(-1.5, 1.5, (3, 2)), draw.normal(size=2)
     angle = float(draw.uniform(0.3, 1.2))  # away from the right angles, which the grid knows
-    return Model(inner, outer, x, mean, variances, angle, bool(draw.random() < 0.5))
+    return TurnedModel(inner, outer, x, mean, variances, angle, bool(draw.random() < 0.5))
 
 
 def orthogonal(angle: float, mirrored: bool) -> Float[Array, "2 2"]:
@@ -66,7 +66,7 @@ def stretched(z: Float[Array, "n 2"]) -> Float[Array, "n"]:
 
 
 def log_likelihood(
-    model: Model, z: Float[Array, "m 2"], x: Float[Array, "2"]
+    model: TurnedModel, z: Float[Array, "m 2"], x: Float[Array, "2"]
 ) -> Float[Array, "m"]:
     """Of x at each z: Gaussian with variance 1/2 around outer tanh(inner z)."""
     output = np.tanh(z @ model.inner.T) @ model.outer.T
@@ -74,14 +74,14 @@ def log_likelihood(
 
 
 def log_marginal(
-    model: Model, turn: Float[Array, "2 2"], x: Float[Array, "2"], prior: Prior = normal
+    model: TurnedModel, turn: Float[Array, "2 2"], x: Float[Array, "2"], prior: Prior = normal
 ) -> float:
     r"""The logarithm of \int p(z) p(x | U^T z) dz."""
     density = np.exp(prior(GRID) + log_likelihood(model, GRID @ turn, x))
     return float(np.log(density.sum() * STEP**2))
 
 
-def elbo(model: Model, turn: Array, mean: Array, cov: Array, x: Float[Array, "2"]) -> float:
+def elbo(model: TurnedModel, turn: Array, mean: Array, cov: Array, x: Float[Array, "2"]) -> float:
     """E_q log p(x | U^T z) - KL(q || p), eq. 2.4, for q = N(mean, cov)."""
     factor = np.linalg.cholesky(cov)
     z = mean + GRID @ factor.T
@@ -90,14 +90,14 @@ def elbo(model: Model, turn: Array, mean: Array, cov: Array, x: Float[Array, "2"
     return float((np.exp(normal(GRID)) * inside).sum() * STEP**2)
 
 
-def _marginal_violation(turn: Callable[[float, bool], Array], model: Model) -> float:
+def _marginal_violation(turn: Callable[[float, bool], Array], model: TurnedModel) -> float:
     """Of p_U(x) = p(x) at each x."""
     u = turn(model.angle, model.mirrored)
     gaps = [log_marginal(model, u, x) - log_marginal(model, np.eye(2), x) for x in model.x]
     return float(np.abs(gaps).max())
 
 
-def _objective_violation(priors: tuple[Prior, ...], model: Model) -> float:
+def _objective_violation(priors: tuple[Prior, ...], model: TurnedModel) -> float:
     """Of the sum of log p(x), for several priors."""
     gaps = []
     for prior in priors:
@@ -110,7 +110,7 @@ def _objective_violation(priors: tuple[Prior, ...], model: Model) -> float:
 
 
 def _elbo_violation(
-    encoder: Callable[[Array, Array, Array], tuple[Array, Array]], model: Model
+    encoder: Callable[[Array, Array, Array], tuple[Array, Array]], model: TurnedModel
 ) -> float:
     """Of the ELBO of the turned pair against that of the plain one."""
     turn = orthogonal(model.angle, model.mirrored)
