@@ -9,10 +9,10 @@ demo: $(VENV)/ready
 	$(BIN)/unpick demo
 
 test: lint types docs
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 fast: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -12,6 +12,11 @@ settings.register_profile("unpick", derandomize=True, deadline=None)
 settings.load_profile("unpick")
 
 
+def pytest_collection_modifyitems(items):
+    """Slow tests first, so that no process is left alone with a long one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     """Two test processes with two threads each on two cores would wait for each other."""
