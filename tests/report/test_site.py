@@ -422,6 +422,7 @@ def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch
     monkeypatch.setattr(
         study, "collect", lambda study, scale, root, on_progress: planted_or_judged(study, scale)
     )
+    monkeypatch.setattr("unpick.study.running.finished", lambda cell, root, seeds: [cell])
     shorten_the_ledger(monkeypatch)
     report(["--markdown", "markdown"])
     links = Page(Path("report/index.html")).links
