@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import safetensors.torch
 
 from unpick.cli import main
 from unpick.data import load
@@ -10,7 +11,7 @@ from unpick.data.shapes3d import Shapes3D
 from unpick.models import MLP, ModelConfig
 from unpick.objectives import PCL
 from unpick.probe import STANDARD, measure_run
-from unpick.runs import Run, Runner, make
+from unpick.runs import Runner, make
 from unpick.training import RunConfig
 
 
@@ -26,7 +27,7 @@ def test_measure_prints_keeps_and_reads_again(run_cli, capsys, trained, monkeypa
         assert word in out, word
     assert out.count("learner: unpick's fast boosting, a proxy") == 3 * len(names) + 1
     with monkeypatch.context() as patched:  # measured once, read ever after
-        patched.setattr(Run, "model", None)
+        patched.setattr(safetensors.torch, "load_file", None)
         code, out, _ = run_cli("measure", names[0], *options, "--json")
     kept = json.loads(out)[names[0]]
     scores = {score["name"]: score for score in kept["scores"]}
@@ -41,7 +42,7 @@ def test_measure_prints_keeps_and_reads_again(run_cli, capsys, trained, monkeypa
     for damage in ("", "[]", file.read_text().replace('"value": ', '"value": 1')):
         file.write_text(damage)  # not believed: measured again
         with monkeypatch.context() as patched:
-            patched.setattr(Run, "model", lambda _: 1 / 0)
+            patched.setattr(safetensors.torch, "load_file", lambda _: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 main(["measure", names[0], *options])
         capsys.readouterr()

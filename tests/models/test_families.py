@@ -101,6 +101,7 @@ def test_a_step_of_every_objective(family, objective, grid):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cheap_scorecard")
 @pytest.mark.parametrize("family", get_args(Family))
 def test_members_run_folders_and_commands(family, tmp_path, capsys, monkeypatch):
