@@ -1,4 +1,5 @@
 import random
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -119,3 +120,14 @@ def test_objects_that_raise_when_asked_do_not_hide_the_network():
 
     raises = Raises()
     assert modules_of(lambda x: raises.network(x)) == [raises.network]
+
+
+def test_objects_that_have_every_attribute_are_passed_over():
+    layer = torch.nn.Linear(2, 2)
+    odd = mock.Mock()
+
+    def encode(x):
+        return layer(x) if odd else mock.sentinel.nothing
+
+    assert modules_of(encode) == [layer]
+    assert modules_of(mock.sentinel.nothing) == []

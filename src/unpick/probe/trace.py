@@ -4,7 +4,7 @@ import contextlib
 import functools
 import random
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,11 +43,11 @@ def modules_of(function: object) -> list[nn.Module]:
 def _reach(thing: object) -> list[object]:
     """What a function or an object refers to."""
     reach = [_attribute(thing, "__self__"), _attribute(thing, "__wrapped__")]
-    for cell in _attribute(thing, "__closure__") or ():
+    closure, code = _attribute(thing, "__closure__"), _attribute(thing, "__code__")
+    for cell in closure if isinstance(closure, tuple) else ():
         with contextlib.suppress(ValueError):  # a cell that is not filled yet
             reach.append(cell.cell_contents)
-    code = _attribute(thing, "__code__")
-    if code is not None:
+    if isinstance(code, CodeType):  # a mock has every attribute, of its own kind
         space = getattr(thing, "__globals__", {})
         named = [space.get(name) for name in code.co_names]
         return reach + [each for each in named if not isinstance(each, ModuleType)]
