@@ -13,8 +13,8 @@ from unpick.geometry import haar_distance, polarized_regime
 from unpick.metrics import UDR, Interval, MetricValue, Scorecard, metric_names, scorecard, udr
 from unpick.models.posterior import family_of
 from unpick.names import check_choices
-from unpick.probe.cache import measure_run, probe_run
-from unpick.probe.measures import MEASURES
+from unpick.probe.cache import Measure, measure_run, probe_run
+from unpick.probe.measures import MEASURES, codes_and_factors
 from unpick.probe.probe import Probe
 from unpick.runs import Run
 
@@ -65,13 +65,13 @@ class MetricRows:
 
     def __call__(self, probe: Probe) -> dict[str, Any]:
         """The metric's numbers by name, and a note on the factors."""
-        assert probe.factors is not None
+        codes, factors = codes_and_factors(probe)
         log_variances = None
         if probe.variance is not None and probe.codes.factor is None:
             log_variances = probe.variance.cpu().log().double().numpy()
         card = scorecard(
-            probe.mean.cpu().double().numpy(),
-            probe.factors.astype(float),
+            codes,
+            factors,
             categorical=probe.categorical,
             log_variances=log_variances,
             learner=self.learner,
@@ -91,23 +91,22 @@ def measure_card(
 
     Geometry of the decoder if there is one, then every metric if the data set has factors.
     """
-
-    def measured(*measures: Any) -> dict[str, Any]:  # noqa: ANN401
-        return measure_run(run, measures, lambda: dataset, options.samples, on_progress)
-
-    latents, values = run.config.model.latents, measured(*MEASURES)
+    latents, family = run.config.model.latents, family_of(run.config.model.posterior)
+    names = metric_names(sampled=family.has_variance and not family.correlated)
+    metrics = [MetricRows(name, options.learner, options.draws) for name in names]
+    if not dataset.factors or latents < 2:
+        metrics = []
+    # All at once, so that the data are encoded once.
+    measures: tuple[Measure, ...] = (*MEASURES, *metrics)
+    values = measure_run(run, measures, lambda: dataset, options.samples, on_progress)
+    note, found = values.pop("note", ""), [values.pop(metric.name) for metric in metrics]
     rows = [
         MetricValue(NAMES.get(name, name), value, None, None, _note(name, values, latents), None)
         for name, value in values.items()
         if name not in UNPRINTED and not (name == "DtO, active" and values["active"] == latents)
     ]
-    if not dataset.factors or latents < 2:
-        return Scorecard(tuple(rows))
-    note, family = "", family_of(run.config.model.posterior)
-    for name in metric_names(sampled=family.has_variance and not family.correlated):
-        found = measured(MetricRows(name, options.learner, options.draws))
-        rows += scores_from_json(found[name])
-        note = found["note"]
+    for each in found:
+        rows += scores_from_json(each)
     return Scorecard(tuple(rows), note)
 
 

@@ -71,14 +71,9 @@ def reachable(*roots: object) -> dict[str, str]:
             open_ends += [(f"{name}[{key!r}]", each) for key, each in items]
         elif not isinstance(value, ModuleType):
             found.setdefault(name, _constant(value))
-            if dataclass_of_ours(value, packages):
+            if _package(type(value)) in packages:  # an instance of a class of ours
                 open_ends.append((name, type(value)))
     return found
-
-
-def dataclass_of_ours(value: object, packages: set[str]) -> bool:
-    """Whether a value is an instance of a class whose code counts."""
-    return _package(type(value)) in packages
 
 
 def _package(value: object) -> str:
