@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from drawn import marks
 from unpick.plots.comparison import ComparedValues
 from unpick.plots.restart_scores import (
     Search,
@@ -15,15 +16,6 @@ from unpick.plots.restart_scores import (
     violins,
 )
 from unpick.plots.style import BLUE, ORANGE
-
-
-def marks(axes, marker):
-    """Heights of what is drawn with a marker, by colour."""
-    found = {}
-    for line in axes.lines:
-        if line.get_marker() == marker:
-            found.setdefault(line.get_color(), []).append(np.asarray(line.get_ydata()).tolist())
-    return found
 
 
 def words(axes):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from drawn import marks
 from unpick.papers.zietlow2022.thesis_4.planes import planes
 from unpick.papers.zietlow2022.thesis_4.spectra import (
     Latents,
@@ -12,15 +13,6 @@ from unpick.papers.zietlow2022.thesis_4.spectra import (
     pixel_spectra,
 )
 from unpick.plots.style import BLUE
-
-
-def marks(axes, marker):
-    """Heights of what is drawn with a marker, by colour."""
-    found = {}
-    for line in axes.lines:
-        if line.get_marker() == marker:
-            found.setdefault(line.get_color(), []).append(np.asarray(line.get_ydata()).tolist())
-    return found
 
 
 def test_spectra_show_means_and_every_run():
