@@ -61,7 +61,7 @@ def main():
             seconds = longest = 0.0
             for members in map(list, families.values()):
                 dataset = datasets[members[0].data]
-                small = trains_together(members[0], dataset.shape)
+                small = trains_together(members[0], dataset.shape, Runner())
                 share = min(MOST_TOGETHER, -(-len(members) // WORKERS)) if small else 1
                 network = json.dumps([members[0].family(), share])
                 if network not in paces:

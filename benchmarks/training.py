@@ -23,6 +23,7 @@ from torch.nn import functional
 
 from unpick.data import ArrayStore, Dataset
 from unpick.models import MLP, Conv
+from unpick.runs import Runner
 from unpick.runs.executor import trains_together
 from unpick.runs.workers import Workers
 from unpick.training import Adam, RunConfig, Training, preset
@@ -134,7 +135,7 @@ def agreement(task: Task, steps: int = 5) -> float:
     optimiser = torch.optim.Adam(model.parameters(), lr=task.config.optimiser.learning_rate)
     worst = 0.0
     for step in range(steps):
-        indices = training.streams.batch("batch", step, task.config.batch, training.indices)
+        indices = training.feed.streams.batch("batch", step, task.config.batch, training.indices)
         noise = training.streams.normal(
             "noise", step, (task.config.batch, task.config.model.latents)
         )
@@ -161,7 +162,7 @@ def advance(name, seeds, steps, show):
 
 def ours(workers, task, seeds, steps):
     """Seed-steps a second of two workers, shared out as `unpick.runs.make` does."""
-    together = trains_together(task.config, task.dataset.shape)
+    together = trains_together(task.config, task.dataset.shape, Runner())
     shares = [tuple(range(k, seeds, 2)) if together else (k,) for k in range(2)]
     started = time.perf_counter()
     workers.run(advance, [(task.name, share, steps) for share in shares], print)

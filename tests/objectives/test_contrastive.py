@@ -13,7 +13,7 @@ from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.objectives import AE, PCL, Pass, total
 from unpick.objectives.contrastive import PairScore, standardise
-from unpick.runs import disk
+from unpick.runs import Runner, disk
 from unpick.runs.executor import train_group
 from unpick.training import Adam, RunConfig, Training
 
@@ -117,7 +117,7 @@ def test_a_member_does_not_depend_on_its_company():
 def test_a_run_is_read_back_without_a_decoder(tmp_path):
     other = replace(CONFIG, objective=AE())
     for config in (CONFIG, other):
-        train_group([config], tmp_path, DATA, 20.0, lambda _: None)
+        train_group([config], Runner(tmp_path), DATA, lambda _: None)
     run, whole = (disk.read(disk.folder(config, tmp_path)) for config in (CONFIG, other))
     training = Training([CONFIG], DATA)
     training.advance(CONFIG.steps)

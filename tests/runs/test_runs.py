@@ -155,7 +155,7 @@ def test_ctrl_c_leaves_a_checkpoint_of_the_step_at_which_it_came(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_group(SEEDS, tmp_path, SMALL.data.load(), 1e9, press)
+        train_group(SEEDS, Runner(tmp_path, checkpoint_seconds=1e9), SMALL.data.load(), press)
     (step,) = checkpoints(folder(SEEDS[0], tmp_path))
     assert 20 <= step < 60
     runs = quiet(SEEDS, tmp_path)
@@ -226,12 +226,12 @@ def test_the_log_is_cut_where_training_goes_on(tmp_path):
 def test_small_families_are_shared_out_and_big_networks_train_alone():
     seeds = [replace(SMALL, seed=s) for s in range(10)]
     image = {SMALL.data: (1, 16, 16)}
-    assert [len(group) for group in plan(seeds, image, jobs=2)] == [5, 5]
-    assert [len(group) for group in plan(seeds, image, jobs=1)] == [10]
+    assert [len(group) for group in plan(seeds, image, Runner(jobs=2))] == [5, 5]
+    assert [len(group) for group in plan(seeds, image, Runner(jobs=1))] == [10]
     other = [replace(SMALL, steps=100 * SMALL.steps), *seeds[:2]]
-    assert plan(other, image, jobs=1)[0][0].steps == 100 * SMALL.steps  # the longest first
+    assert plan(other, image, Runner(jobs=1))[0][0].steps == 100 * SMALL.steps  # the longest first
     conv = replace(SMALL.model, network=Conv(decoder=((32, 4, 2, 1),), start_channels=8))
-    alone = plan([replace(config, model=conv) for config in seeds[:3]], image, jobs=2)
+    alone = plan([replace(config, model=conv) for config in seeds[:3]], image, Runner(jobs=2))
     assert [len(group) for group in alone] == [1, 1, 1]
 
 

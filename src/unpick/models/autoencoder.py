@@ -11,6 +11,7 @@ from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import Likelihood
 from unpick.models.model import Model
 from unpick.models.networks import MLP, Conv, ConvDecoder, ConvEncoder, Dense
+from unpick.models.own import LiftedAutoencoder, NetworkFactory, OwnNetwork
 from unpick.models.posterior import Family, Posterior, family_of
 from unpick.names import check_choices
 
@@ -22,7 +23,7 @@ class ModelConfig:
     latents: int = 10  # dimensions of the latent space
     posterior: Family = "diagonal"  # a point, a diagonal or a full-covariance Gaussian
     likelihood: Likelihood = "gaussian"  # squared error, or cross-entropy of pixels
-    network: MLP | Conv = field(default_factory=MLP)
+    network: MLP | Conv | OwnNetwork = field(default_factory=MLP)
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -31,7 +32,11 @@ class ModelConfig:
 
 
 def build(
-    config: ModelConfig, shape: tuple[int, ...], seeds: Sequence[int], decodes: bool = True
+    config: ModelConfig,
+    shape: tuple[int, ...],
+    seeds: Sequence[int],
+    decodes: bool = True,
+    network: NetworkFactory | None = None,
 ) -> Model:
     """S untrained models of one configuration, one for each seed.
 
@@ -42,12 +47,17 @@ def build(
         shape: Of one observation.
         seeds: One a member; a member's first weights depend on its own seed only.
         decodes: Whether there is a decoder; some objectives train an encoder alone.
+        network: Makes the networks if `config.network` is an `OwnNetwork`; it must be the one
+            that is named there.
 
     Example:
         >>> model = build(ModelConfig(3), (1, 8, 8), seeds=[0, 1])
         >>> model.decode(torch.zeros(2, 5, 3)).shape  # members, batch, one observation
         torch.Size([2, 5, 1, 8, 8])
     """
+    if isinstance(config.network, OwnNetwork):
+        factory = config.network.check(network)
+        return LiftedAutoencoder(config, shape, seeds, decodes, factory)
     return Autoencoder(config, shape, seeds, decodes)
 
 

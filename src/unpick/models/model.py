@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -54,6 +55,9 @@ class Model(Protocol):
 
     def buffers(self) -> Iterator[Tensor]:
         """What is saved but not trained, each with a leading member axis."""
+
+    def to(self, device: torch.device) -> "Model":
+        """Move weights and buffers to a device."""
 
     def train(self, mode: bool = True) -> "Model":
         """Switch to training."""

@@ -1,12 +1,14 @@
 """Networks with a leading member axis: S of them, same shape, own weights, evaluated at once.
 
 A dense layer is one batched matrix product. Convolutions gain nothing from batching members
-on a CPU, so they run member by member, channels last.
+on a CPU, so they run member by member, channels last; on a GPU they are one grouped convolution.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from math import ceil, log2
 from typing import Literal
 
 import torch
@@ -14,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unpick.devices import convolves_together
 from unpick.names import check_choices
 
 Activation = Literal["relu", "tanh", "leaky_relu"]
@@ -88,6 +91,27 @@ def check_widths(**widths: tuple[int, ...]) -> None:
             raise ValueError(f"{name}: widths must be positive, got {values}")
 
 
+def fitting_network(shape: tuple[int, ...]) -> MLP | Conv:
+    """Convolutions down to 4 x 4 for square images of 16, 32, 64, ... pixels; else dense layers.
+
+    At 64 pixels it is the network of Locatello et al. (2019).
+
+    Example:
+        >>> fitting_network((3, 64, 64)) == Conv()
+        True
+        >>> len(fitting_network((1, 16, 16)).encoder), fitting_network((1, 8, 8)) == MLP()
+        (2, True)
+    """
+    if len(shape) != 3 or shape[1] != shape[2]:
+        return MLP()
+    layers = log2(shape[1]) - 2
+    if layers < 2 or layers != int(layers):
+        return MLP()
+    narrow, wide = ceil(layers / 2), int(layers) // 2
+    down: tuple[ConvLayer, ...] = (*[(32, 4, 2, 1)] * narrow, *[(64, 4, 2, 1)] * wide)
+    return Conv(encoder=down, decoder=down[-2::-1])
+
+
 class Affine(nn.Module):
     """x W + b for every member; drawn like PyTorch's Linear, uniform within 1/sqrt(inputs)."""
 
@@ -126,7 +150,7 @@ class Dense(nn.Module):
 
 
 class Convolution(nn.Module):
-    """One convolution of one member at a time, perhaps transposed, perhaps batch-normalised.
+    """One convolution, perhaps transposed, perhaps batch-normalised.
 
     Weights lie with their input channels last, which is the layout the fast kernels want.
     """
@@ -154,21 +178,39 @@ class Convolution(nn.Module):
             self.register_buffer("running_mean", torch.zeros(len(generators), outputs))
             self.register_buffer("running_var", torch.ones(len(generators), outputs))
 
-    def forward(self, x: Float[Tensor, "b c h w"], s: int) -> Float[Tensor, "b o p q"]:
-        """The layer of member s."""
-        convolve = functional.conv_transpose2d if self.transposed else functional.conv2d
-        weight = self.weight[s].permute(0, 3, 1, 2)
+    def forward(self, x: Float[Tensor, "b c h w"], s: int | None) -> Float[Tensor, "b o p q"]:
+        """The layer of member s; for None of all members, whose channels stand side by side."""
+
+        def own(tensor: Tensor) -> Tensor:
+            return tensor.flatten(0, 1) if s is None else tensor[s]
+
+        convolve = partial(
+            functional.conv_transpose2d if self.transposed else functional.conv2d,
+            stride=self.stride,
+            padding=self.padding,
+            groups=len(self.weight) if s is None else 1,
+        )
+        weight = own(self.weight).permute(0, 3, 1, 2)
         if self.bias is not None and not self.training:
-            bias = self.bias[s]
-            return convolve(x, weight, bias, stride=self.stride, padding=self.padding)
-        x = convolve(x, weight, stride=self.stride, padding=self.padding)
+            return convolve(x, weight, own(self.bias))
+        x = convolve(x, weight)
         if self.bias is not None:
             # Not as the convolution's own: its backward pass takes up to half as long again.
-            x = x.add_(self.bias[s, :, None, None])
+            x = x.add_(own(self.bias)[:, None, None])
         if self.scale is None or self.shift is None:
             return x
-        mean, var = self.get_buffer("running_mean")[s], self.get_buffer("running_var")[s]
-        return functional.batch_norm(x, mean, var, self.scale[s], self.shift[s], self.training)
+        mean, var = own(self.get_buffer("running_mean")), own(self.get_buffer("running_var"))
+        return functional.batch_norm(x, mean, var, own(self.scale), own(self.shift), self.training)
+
+
+def side_by_side(x: Float[Tensor, "s b c h w"]) -> Float[Tensor, "b sc h w"]:
+    """The members' channels next to each other, for a grouped convolution."""
+    return x.transpose(0, 1).flatten(1, 2)
+
+
+def apart(x: Float[Tensor, "b sc h w"], members: int) -> Float[Tensor, "s b c h w"]:
+    """The inverse of `side_by_side`."""
+    return x.unflatten(1, (members, -1)).transpose(0, 1)
 
 
 class ConvEncoder(nn.Module):
@@ -192,8 +234,13 @@ class ConvEncoder(nn.Module):
         self.activation = config.activation
 
     def forward(self, x: Float[Tensor, "s b c h w"]) -> Float[Tensor, "s b o"]:
-        """Member by member through the convolutions, together through the dense layers."""
+        """Through the convolutions, and together through the dense layers."""
         activate = (IN_PLACE if self.training else ACTIVATIONS)[self.activation]
+        if convolves_together(x.device):
+            h = side_by_side(x)
+            for layer in self.convolutions:
+                h = activate(layer(h, None))
+            return self.dense(apart(h, len(x)).flatten(2))
         features = []
         for s, h in enumerate(x):
             h = channels_last(h)
@@ -226,9 +273,14 @@ class ConvDecoder(nn.Module):
         self.activation = config.activation
 
     def forward(self, z: Float[Tensor, "s b d"]) -> Float[Tensor, "s b c h w"]:
-        """Together through the dense layers, member by member through the convolutions."""
+        """Together through the dense layers, and through the convolutions."""
         activate = (IN_PLACE if self.training else ACTIVATIONS)[self.activation]
         maps = activate(self.dense(z)).unflatten(2, self.start)
+        if convolves_together(z.device):
+            h = side_by_side(maps)
+            for layer in self.convolutions[:-1]:
+                h = activate(layer(h, None))
+            return apart(self.convolutions[-1](h, None), len(z))
         images = []
         for s, h in enumerate(maps):
             h = channels_last(h)

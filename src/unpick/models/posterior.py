@@ -143,7 +143,7 @@ class Full:
     def from_parameters(parameters: Float[Tensor, "*n p"], latents: int) -> "Full":
         """The encoder's output: mean, twice the log-diagonal of L, and L below its diagonal."""
         mean, log_var = _halves(parameters, latents)
-        below = parameters[..., 2 * latents :] @ _below_diagonal(latents).to(parameters)
+        below = parameters[..., 2 * latents :] @ _below_diagonal(latents, parameters)
         below = below.reshape(*below.shape[:-1], latents, latents)
         return Full(mean, torch.diag_embed(torch.exp(0.5 * log_var)) + below)
 
@@ -208,7 +208,7 @@ def _halves(
     return first, second
 
 
-def _below_diagonal(d: int) -> Float[Tensor, "m dd"]:
+def _below_diagonal(d: int, like: Tensor) -> Float[Tensor, "m dd"]:
     """One row for each entry below the diagonal, to lay a vector out as a triangle."""
-    rows, columns = torch.tril_indices(d, d, offset=-1)
-    return torch.eye(d * d)[rows * d + columns]
+    rows, columns = torch.tril_indices(d, d, offset=-1, device=like.device)
+    return torch.eye(d * d, dtype=like.dtype, device=like.device)[rows * d + columns]

@@ -68,12 +68,11 @@ def aggregate_log_density(
     b = z.shape[1]
     match estimator:
         case "weighted":
-            log_w = torch.full((b, b), -math.log(n_data * b))
+            log_w = z.new_full((b, b), -math.log(n_data * b))
         case "stratified":
-            log_w = stratified_weights(b, n_data).double().log()
+            log_w = stratified_weights(b, n_data).double().log().to(z)
         case _:
             raise unknown_choice("estimator", estimator, Estimator)
-    log_w = log_w.to(z)
     log_qz = torch.logsumexp(density.sum(-1) + log_w, dim=2)
     return log_qz, torch.logsumexp(density + log_w[..., None], dim=2)
 

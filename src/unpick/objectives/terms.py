@@ -129,7 +129,7 @@ def total(terms: Terms) -> Float[Tensor, "s"]:
 T = TypeVar("T")
 
 
-def stack(objectives: Sequence[T]) -> T:
+def stack(objectives: Sequence[T], device: torch.device | str = "cpu") -> T:
     """One objective for an ensemble whose members differ in scalar hyperparameters.
 
     Float fields that differ become tensors of S values, the weights of reduced terms, so that an
@@ -144,5 +144,6 @@ def stack(objectives: Sequence[T]) -> T:
                 raise ValueError(
                     f"members of an ensemble may not differ in {field.name}: {values}"
                 )
-            object.__setattr__(together, field.name, torch.tensor(values, dtype=torch.float32))
+            each = torch.tensor(values, dtype=torch.float32, device=device)
+            object.__setattr__(together, field.name, each)
     return together

@@ -12,7 +12,8 @@ from torch.nn.utils import parametrize
 
 from unpick.data.transitions import SharePairs
 from unpick.models.autoencoder import ModelConfig
-from unpick.models.networks import MLP, ConvEncoder, Dense, Generators
+from unpick.models.networks import MLP, ConvEncoder, Dense, Generators, fitting_network
+from unpick.models.own import OwnNetwork
 from unpick.models.posterior import Family
 from unpick.models.spectral import spectrally_normalised
 from unpick.objectives.terms import Pass, Term, Terms
@@ -110,6 +111,8 @@ class PairCritic(nn.Module):
     ) -> None:
         super().__init__()
         net, features = model.network, FEATURES * width
+        if isinstance(net, OwnNetwork):  # beside it, a network of ours that fits the images
+            net = fitting_network(shape)
         self.flat = isinstance(net, MLP)
         if isinstance(net, MLP):
             hidden = [width * each for each in net.encoder]
@@ -142,5 +145,5 @@ def share_latents(
 ) -> Float[Tensor, "s b d"]:
     """Copy the shared latent of the first of each pair to the second."""
     first, second = noise.unflatten(1, (-1, 2)).unbind(2)
-    same = shared[..., None] == torch.arange(noise.shape[2])
+    same = shared[..., None] == torch.arange(noise.shape[2], device=noise.device)
     return torch.stack([first, torch.where(same, first, second)], 2).flatten(1, 2)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from unpick.data import Dataset
 from unpick.data.twins import reflect
+from unpick.devices import send
 from unpick.models import Autoencoder, Model
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import slope_factor
@@ -60,12 +61,14 @@ class Contest:
         self.config, self.dataset, self.model = config, dataset, model.eval()
         self.likelihood = config.base.model.likelihood
         self.factor = slope_factor(self.likelihood)
-        self.streams, self.everything = Streams([config.seed]), torch.arange(len(dataset))
+        self.device = device = next(model.parameters()).device
+        self.everything = torch.arange(len(dataset))
+        self.choices, self.streams = Streams([config.seed]), Streams([config.seed], device)
         first = model.member(0)
-        self.features = features(dataset, lambda x: first.encode(x[None]).mean[0])
+        self.features = features(dataset, lambda x: first.encode(x[None]).mean[0], device)
         with torch.no_grad():
             some = self.features(self._fixed_sample(1000))
-        self.change = Change(config, some.shape[1], dataset.shape).eval()
+        self.change = Change(config, some.shape[1], dataset.shape).to(device).eval()
         self.change.begin(some)
         self.first = {k: v.clone() for k, v in model.decoder.state_dict().items()}
         self.optimisers = {
@@ -104,7 +107,7 @@ class Contest:
     def step_decoders(self, tick: int, *, changed: bool = True) -> None:
         """Train the decoders on a batch of changed or original images."""
         indices, noise = self._draw("decoders", tick)
-        x = self.dataset.store.read(indices)
+        x = send(self.dataset.store.read(indices), self.device)
         with torch.no_grad():
             z = self._latents(x, noise)
             target = reflect(x + self.change(self.features(indices))) if changed else x
@@ -118,7 +121,7 @@ class Contest:
 
     def _step_change(self) -> Losses:
         indices, noise = self._draw("change", self.step)
-        x = self.dataset.store.read(indices)
+        x = send(self.dataset.store.read(indices), self.device)
         with torch.no_grad():
             output, w = self._decode(self._latents(x, noise)), self.features(indices)
         self.change.train()
@@ -158,7 +161,7 @@ class Contest:
         """Draw a batch for all models, and noise for each model."""
         config, size = self.config, min(self.config.batch, len(self.dataset))
         shape = (self.model.members, config.samples * size, config.base.model.latents)
-        indices = self.streams.batch(f"batch of {purpose}", tick, size, self.everything)[0]
+        indices = self.choices.batch(f"batch of {purpose}", tick, size, self.everything)[0]
         return indices, self.streams.normal(f"noise of {purpose}", tick, shape)[0]
 
     def _latents(
@@ -185,16 +188,16 @@ class Contest:
         indices = self._fixed_sample(images)
         shape = (self.model.members, len(indices), self.config.base.model.latents)
         noise = self.streams.normal("noise of judge", 0, shape)[0]
-        sums = torch.zeros(self.model.members)
+        sums = torch.zeros(self.model.members, device=self.device)
         for part, draws in zip(indices.split(100), noise.split(100, dim=1), strict=True):
-            x = self.dataset.store.read(part)
+            x = send(self.dataset.store.read(part), self.device)
             target = reflect(x + self.change(self.features(part))) if changed else x
             sums += len(part) * self._distortion(target, self._decode(self._latents(x, draws)))
         return mean_losses(sums / len(indices))
 
     def _fixed_sample(self, images: int) -> Int[Tensor, "n"]:
         """Random observations, the same for every call with that number."""
-        return self.streams.batch("judge", 0, min(images, len(self.dataset)), self.everything)[0]
+        return self.choices.batch("judge", 0, min(images, len(self.dataset)), self.everything)[0]
 
     @torch.no_grad()
     def tabulate(self) -> tuple[Float[Tensor, "l ..."], Int[Tensor, "n"]]:
@@ -204,10 +207,11 @@ class Contest:
         """
         parts = self.everything.split(CHUNK)
         s = torch.cat([self.change.neuron(self.features(part)) for part in parts])
-        levels = torch.linspace(float(s.min()), float(s.max()), self.config.levels)
+        ends = float(s.min()), float(s.max())
+        levels = torch.linspace(*ends, self.config.levels, device=self.device)
         span = (s.max() - s.min()).clamp(min=1e-12)
         level = ((s - s.min()) / span * (len(levels) - 1)).round().long()
-        return self.change.draw(levels), level
+        return self.change.draw(levels).cpu(), level.cpu()
 
     def state(self) -> dict[str, Tensor]:
         """All that is needed to resume from this step."""

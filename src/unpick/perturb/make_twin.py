@@ -54,7 +54,7 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
     with Bars(runner.progress) as bars, locked([under_way], bars.update):
         if (twin.folder / twin.file).exists():  # made by another process meanwhile
             return twin
-        small = trains_together(config.base, dataset.shape)
+        small = trains_together(config.base, dataset.shape, runner)
         with threads(1 if small else torch.get_num_threads()):
             train(contest, under_way, runner.checkpoint_seconds, bars.update)
             table, level = contest.tabulate()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm, one_hot
 
 from unpick.data import Dataset
+from unpick.devices import send
 from unpick.models import Autoencoder, ModelConfig, build
 from unpick.models.networks import Dense
 from unpick.perturb.config import PerturbConfig
@@ -61,25 +62,25 @@ class Change(nn.Module):
         return self.draw(self.neuron(w))
 
 
-def features(dataset: Dataset, encode: Callable[[Tensor], Tensor]) -> Features:
-    """What the change of an observation may depend on.
+def features(
+    dataset: Dataset, encode: Callable[[Tensor], Tensor], device: torch.device
+) -> Features:
+    """What the change of an observation may depend on, on this device.
 
     On a grid of factors: the value of each factor, scaled to [-1, 1], or one-hot if the factor is
     categorical. On other data: the code that `encode` gives.
     """
     if not dataset.is_grid:
-        return lambda indices: encode(dataset.observe(indices))
+        return lambda indices: encode(send(dataset.observe(indices), device))
 
     def places(indices: Int[Tensor, "n"]) -> Float[Tensor, "n f"]:
         columns = zip(dataset.factors, dataset.positions(indices).unbind(1), strict=True)
-        return torch.cat(
-            [
-                one_hot(place, factor.size).float()
-                if factor.categorical
-                else 2 * place[:, None] / max(1, factor.size - 1) - 1
-                for factor, place in columns
-            ],
-            dim=1,
-        )
+        parts = [
+            one_hot(place, factor.size).float()
+            if factor.categorical
+            else 2 * place[:, None] / max(1, factor.size - 1) - 1
+            for factor, place in columns
+        ]
+        return send(torch.cat(parts, dim=1), device)
 
     return places

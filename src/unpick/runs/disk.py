@@ -12,6 +12,7 @@ Every file is written under a temporary name and renamed, so that no file is hal
 is pickled. A file that does not match its checksum is refused, never repaired.
 """
 
+import contextlib
 import hashlib
 import json
 import math
@@ -30,7 +31,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 import unpick
-from unpick.models import Model, build
+from unpick.devices import find_device
+from unpick.models import Model, NetworkFactory, build
 from unpick.training.config import RunConfig, dumps, from_json
 
 LOGS = ("log.jsonl", "latents.jsonl")
@@ -53,11 +55,15 @@ class Run:
         path: Its folder.
         config: The run's configuration.
         results: Final loss terms, seconds, shape of the data, checksum of the weights.
+        device: Where the model is put when it is loaded.
+        network: Makes the networks, if they are the user's own: a folder never has the code.
     """
 
     path: Path
     config: RunConfig
     results: dict[str, Any]
+    device: str = "cpu"
+    network: NetworkFactory | None = None
 
     def log(self) -> list[dict[str, Any]]:
         """The records logged while training."""
@@ -90,10 +96,11 @@ def load_together(runs: Sequence[Run]) -> Model:
     if len(built) > 1:
         raise ValueError("runs of different architectures cannot be loaded as one ensemble")
     config, shape, decodes = built.pop()
-    model = build(config, shape, [run.config.seed for run in runs], decodes)
+    seeds = [run.config.seed for run in runs]
+    model = build(config, shape, seeds, decodes, runs[0].network)
     members = [safetensors.torch.load_file(run.path / "weights.safetensors") for run in runs]
     model.load_state_dict({name: torch.stack([m[name] for m in members]) for name in members[0]})
-    return model.eval()
+    return model.to(find_device(runs[0].device)).eval()
 
 
 def folder(config: RunConfig, root: Path) -> Path:
@@ -101,16 +108,31 @@ def folder(config: RunConfig, root: Path) -> Path:
     return root / f"{config.label()}-seed{config.seed}-{config.identity()}"
 
 
-def create(config: RunConfig, root: Path) -> Path:
-    """Make the run's folder, if need be, and check that it is this configuration's."""
+def create(config: RunConfig, root: Path, device: str = "cpu", precision: str = "fp32") -> Path:
+    """Make the run's folder, if need be, and check that it is this configuration's.
+
+    Every environment in which the run was trained is recorded, the latest last.
+    """
     path = folder(config, root)
     path.mkdir(parents=True, exist_ok=True)
     remove_partial_files(path)
+    now = environment() | {"device": device, "precision": precision}
+    record_environment(path / "environment.json", now)
     if not (path / "config.json").exists():
-        write(path / "environment.json", json.dumps(environment(), indent=2).encode())
         write(path / "config.json", dumps(config).encode())
     read_config(path)
     return path
+
+
+def record_environment(file: Path, now: dict[str, object]) -> None:
+    """Write an environment; if there is another one already, under `earlier` in it."""
+    before: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError):
+        before = dict(json.loads(file.read_text()))
+    earlier = before.pop("earlier", [])
+    if before and before != now:
+        earlier = [*earlier, before]
+    write(file, json.dumps(now | ({"earlier": earlier} if earlier else {}), indent=2).encode())
 
 
 def read_config(path: Path) -> RunConfig:
@@ -126,8 +148,14 @@ def read_config(path: Path) -> RunConfig:
     return config
 
 
-def read(path: Path) -> Run | None:
-    """The finished run in this folder, or None if it is not finished; damage raises."""
+def read(path: Path, device: str = "cpu", network: NetworkFactory | None = None) -> Run | None:
+    """The finished run in this folder, or None if it is not finished; damage raises.
+
+    Args:
+        path: The folder.
+        device: Where the run's model is put when it is loaded.
+        network: Makes the networks, if the run has networks of the user's own.
+    """
     if not (path / "results.json").exists():
         return None
     config = read_config(path)
@@ -141,7 +169,7 @@ def read(path: Path) -> Run | None:
         raise damaged(path, "weights.safetensors is missing")
     if hashlib.sha256(weights.read_bytes()).hexdigest() != digest:
         raise damaged(path, "weights.safetensors does not match its checksum")
-    return Run(path, config, results)
+    return Run(path, config, results, device, network)
 
 
 def checkpoints(path: Path) -> dict[int, Path]:
@@ -214,7 +242,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401
 
 def finish(path: Path, weights: dict[str, Tensor], results: dict[str, Any]) -> None:
     """Write weights, then results, then drop the checkpoints."""
-    content = safetensors.torch.save({k: v.contiguous() for k, v in weights.items()})
+    content = safetensors.torch.save({k: v.cpu().contiguous() for k, v in weights.items()})
     write(path / "weights.safetensors", content)
     results = {**results, "weights_sha256": hashlib.sha256(content).hexdigest()}
     write(path / "results.json", json.dumps(results, indent=2, allow_nan=False).encode())

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from unpick.data import DataConfig, Dataset
-from unpick.models import MLP, ModelConfig, build
+from unpick.devices import find_device
+from unpick.models import MLP, ModelConfig, NetworkFactory, build
 from unpick.runs import disk
 from unpick.runs.disk import Run
 from unpick.runs.runner import Runner
@@ -43,76 +45,92 @@ def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
         configs: One a run.
         runner: Where runs lie, and how missing ones are made.
     """
-    root, seconds = runner.root, runner.checkpoint_seconds
+    root = runner.root
     wanted = list(dict.fromkeys(configs))
     missing = [c for c in wanted if disk.read(disk.folder(c, root)) is None]
     datasets = {data: data.load() for data in {config.data for config in missing}}
     shapes = {data: dataset.shape for data, dataset in datasets.items()}
-    groups = plan(missing, shapes, runner.workers)
-    todo = sum(work(group, n_weights(group[0], shapes[group[0].data])) for group in groups)
+    groups = plan(missing, shapes, runner)
+    todo = sum(group_work(group, shapes, runner) for group in groups)
     with Bars(runner.progress, todo if len(groups) > 1 else None) as bars:
         if min(runner.workers, len(groups)) > 1:
-            runner.run(_work, [(group, root, seconds) for group in groups], bars.update)
+            runner.run(_work, [(group, runner) for group in groups], bars.update)
         else:
             for group in groups:
                 dataset = datasets[group[0].data]
-                small = trains_together(group[0], dataset.shape)
+                small = trains_together(group[0], dataset.shape, runner)
                 with threads(1 if small else torch.get_num_threads()):
-                    train_group(group, root, dataset, seconds, bars.update)
-    runs = {config: disk.read(disk.folder(config, root)) for config in wanted}
+                    train_group(group, runner, dataset, bars.update)
+    runs = {
+        config: disk.read(disk.folder(config, root), runner.device, runner.factory)
+        for config in wanted
+    }
     # The folder may name another path to the same data; what was asked for now counts.
     return [replace(run, config=config) for config in configs if (run := runs[config])]
 
 
 def plan(
-    configs: Sequence[RunConfig], shapes: dict[DataConfig, tuple[int, ...]], jobs: int
+    configs: Sequence[RunConfig], shapes: dict[DataConfig, tuple[int, ...]], runner: Runner
 ) -> list[list[RunConfig]]:
-    """Groups that train together: small networks in equal shares, each other network alone."""
+    """Groups that train together, in equal shares; what is no faster in company trains alone."""
     families: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         families[config.family()].append(config)
     groups = []
     for members in families.values():
-        small = trains_together(members[0], shapes[members[0].data])
-        share = min(MOST_TOGETHER, -(-len(members) // jobs)) if small else 1
+        together = trains_together(members[0], shapes[members[0].data], runner)
+        share = min(MOST_TOGETHER, -(-len(members) // runner.workers)) if together else 1
         groups += [members[k : k + share] for k in range(0, len(members), share)]
     # The longest first, so that workers finish at about the same time.
-    return sorted(groups, key=lambda g: -work(g, n_weights(g[0], shapes[g[0].data])))
+    return sorted(groups, key=lambda group: -group_work(group, shapes, runner))
 
 
-def trains_together(config: RunConfig, shape: tuple[int, ...]) -> bool:
-    """Whether members of this size are faster as an ensemble than one by one."""
-    return isinstance(config.model.network, MLP) and n_weights(config, shape) <= SMALL
+def trains_together(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> bool:
+    """Whether members are faster as an ensemble than one by one: on a CPU, small dense ones."""
+    if find_device(runner.device).type != "cpu":
+        return True
+    return isinstance(config.model.network, MLP) and n_weights(config, shape, runner) <= SMALL
 
 
-def n_weights(config: RunConfig, shape: tuple[int, ...]) -> int:
+def group_work(
+    group: Sequence[RunConfig], shapes: dict[DataConfig, tuple[int, ...]], runner: Runner
+) -> float:
+    """Roughly the multiplications of a group."""
+    return work(group, n_weights(group[0], shapes[group[0].data], runner))
+
+
+def n_weights(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> int:
     """How many weights the model of one member has."""
-    return _n_weights(config.model, shape, config.objective.decodes)
+    return _n_weights(config.model, shape, config.objective.decodes, runner.factory)
 
 
 @cache
-def _n_weights(model: ModelConfig, shape: tuple[int, ...], decodes: bool) -> int:
-    return sum(p.numel() for p in build(model, shape, [0], decodes).parameters())
+def _n_weights(
+    model: ModelConfig, shape: tuple[int, ...], decodes: bool, network: NetworkFactory | None
+) -> int:
+    return sum(p.numel() for p in build(model, shape, [0], decodes, network).parameters())
 
 
 def train_group(
-    configs: Sequence[RunConfig], root: Path, dataset: Dataset, seconds: float, show: Show
+    configs: Sequence[RunConfig], runner: Runner, dataset: Dataset, show: Show
 ) -> None:
     """Train configurations of one family to the end, each from its last checkpoint."""
-    paths = {config: disk.folder(config, root) for config in configs}
+    paths = {config: disk.folder(config, runner.root) for config in configs}
+    device, precision = str(find_device(runner.device)), runner.precision
     with locked(sorted(paths.values()), show):
-        for config in configs:
-            disk.create(config, root)
         rest = [config for config in configs if disk.read(paths[config]) is None]
+        for config in rest:
+            disk.create(config, runner.root, device, precision)
         while rest:
             step, members = _common_step({c: disk.checkpoints(paths[c]) for c in rest})
-            training = Training(members, dataset)
+            training = Training(members, dataset, device, precision, runner.factory)
+            seconds = runner.checkpoint_seconds
             _train_from(step, training, [paths[c] for c in members], seconds, show)
             rest = [config for config in rest if config not in members]
 
 
-def _work(configs: list[RunConfig], root: Path, seconds: float, show: Show) -> None:
-    train_group(configs, root, _load(configs[0].data), seconds, show)
+def _work(configs: list[RunConfig], runner: Runner, show: Show) -> None:
+    train_group(configs, runner, _load(configs[0].data), show)
 
 
 @cache
@@ -127,7 +145,8 @@ def threads(number: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
-        yield
+        with threadpool_limits(number):  # of NumPy's products
+            yield
     finally:
         torch.set_num_threads(before)
 

@@ -3,11 +3,15 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from unpick.devices import Precision, check_precision, find_device
+from unpick.models import NetworkFactory
 from unpick.names import check_choices
 from unpick.runs.workers import Workers
+from unpick.source_files import import_function
 
 
 @dataclass(frozen=True)
@@ -16,11 +20,13 @@ class Runner:
 
     Attributes:
         root: The folder of run folders.
-        jobs: Worker processes; 0 is one a core.
+        jobs: Worker processes; 0 is one a core, or one on a GPU.
         progress: Whether to show progress bars.
         where: In worker processes, or all in this process.
-        device: Where tensors live.
+        device: Where tensors live: `auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         checkpoint_seconds: Time between checkpoints.
+        precision: Of matrix products: `fp32`, `tf32` (CUDA only) or `bf16`.
+        network: FILE.py:function that makes networks of your own; that file is run.
 
     Example:
         >>> Runner(Path("runs"), jobs=3).workers
@@ -31,11 +37,14 @@ class Runner:
     jobs: int = 0
     progress: bool = True
     where: Literal["processes", "here"] = "processes"
-    device: Literal["cpu"] = "cpu"
+    device: str = "auto"
     checkpoint_seconds: float = 20.0
+    precision: Precision = "fp32"
+    network: str = ""
 
     def __post_init__(self) -> None:
         check_choices(self)
+        check_precision(self.precision, find_device(self.device))
         if self.jobs < 0:
             raise ValueError(f"jobs must be at least 0, got {self.jobs}")
         if not self.checkpoint_seconds >= 0:
@@ -45,8 +54,16 @@ class Runner:
 
     @property
     def workers(self) -> int:
-        """How many processes work at a time."""
-        return 1 if self.where == "here" else self.jobs or os.cpu_count() or 1
+        """How many processes work at a time: by default one a core, or one on a GPU."""
+        if self.where == "here":
+            return 1
+        on_cpu = find_device(self.device).type == "cpu"
+        return self.jobs or (os.cpu_count() if on_cpu else 1) or 1
+
+    @property
+    def factory(self) -> NetworkFactory | None:
+        """The function that `network` names; its file is run once in a process."""
+        return _import_once(self.network) if self.network else None
 
     def run(
         self,
@@ -68,3 +85,6 @@ class Runner:
         else:
             for each in arguments:
                 function(*each, on_progress)
+
+
+_import_once = cache(import_function)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import torch
+from threadpoolctl import threadpool_limits
 
 # State of a worker process, set by `_start_worker`.
 _reports: Any = None
@@ -106,6 +107,7 @@ def _start_worker(reports: Any, stop: Any, parent: int) -> None:  # noqa: ANN401
     reports.cancel_join_thread()
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     torch.set_num_threads(1)
+    threadpool_limits(1)  # of NumPy's products
     keep_memory()
 
 

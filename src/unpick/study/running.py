@@ -50,7 +50,9 @@ def run(
     cells, _ = available(study.cells(scale))
     make([config for cell in cells for config in cell.configs(seeds)], runner)
     measure(study, cells, runner, seeds, on_progress)
-    return collect(study, scale, runner.root, seeds=seeds, on_progress=on_progress)
+    return collect(
+        study, scale, runner.root, seeds=seeds, on_progress=on_progress, device=runner.device
+    )
 
 
 def measure(
@@ -64,7 +66,7 @@ def measure(
     todo = [
         (study.read, run, cell.config.data, describe(study, cell, run))
         for cell in cells
-        for run in finished(cell, runner.root, seeds)
+        for run in finished(cell, runner.root, seeds, runner.device)
         if run.results["stopped"] is None and not is_measured(run, study.read)
     ]
     if runner.workers > 1 and len(todo) >= MANY:
@@ -91,6 +93,7 @@ def collect(
     *,
     seeds: int | None = None,
     on_progress: OnProgress = lambda text: None,
+    device: str = "cpu",
 ) -> Results:
     """The results of what is on disk of a study: runs measured, numbers computed, claims judged.
 
@@ -100,11 +103,12 @@ def collect(
         root: The folder of run folders.
         seeds: The first so many; as many as there are by default.
         on_progress: Called with what is being measured.
+        device: Where models are measured.
     """
     outcomes, missing = [], dict.fromkeys(available(study.cells(scale))[1])
     for cell in study.cells(scale):
         found: dict[Run, dict[str, float]] = {}
-        for run in finished(cell, root, seeds):
+        for run in finished(cell, root, seeds, device):
             on_progress(describe(study, cell, run))
             if run.results["stopped"] is not None:
                 name = f"{cell.row}, {cell.column}, seed {run.config.seed}"
@@ -164,10 +168,10 @@ def available(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
     return have, [why for why in wrong.values() if why is not None]
 
 
-def finished(cell: Cell, root: Path, seeds: int | None = None) -> list[Run]:
+def finished(cell: Cell, root: Path, seeds: int | None = None, device: str = "cpu") -> list[Run]:
     """The runs of a cell that are done, by seed, up to the first that is not."""
     counted = itertools.count() if seeds is None else range(seeds)
-    found = (read(folder(cell.with_seed(k), root)) for k in counted)
+    found = (read(folder(cell.with_seed(k), root), device) for k in counted)
     return [run for run in itertools.takewhile(lambda run: run is not None, found) if run]
 
 

@@ -2,20 +2,24 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from unpick.data import Dataset, PairConfig, SharePairs, split
-from unpick.models import Model, build
+from unpick.data import Dataset, split
+from unpick.devices import Precision, autocast, check_precision, find_device, matrix_products
+from unpick.models import Model, NetworkFactory, OwnNetwork, build
 from unpick.models.posterior import Diagonal, family_of
 from unpick.objectives import Adversarial, HasCritic, Paired, Pass, stack, total
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
+from unpick.training.explicit import WrittenOut, features_first
+from unpick.training.feed import Feed
 from unpick.training.parameters import EnsembleOptimiser
 from unpick.training.streams import Streams, generator
 
@@ -30,38 +34,38 @@ class Training:
     Args:
         configs: One a member; they may differ in seed and scalar hyperparameters only.
         dataset: What `configs[0].data` describes.
+        device: Where weights, batches, noise and optimiser states live.
+        precision: Of matrix products.
+        network: Makes the encoder and decoder of a configuration with `OwnNetwork`.
     """
 
-    def __init__(self, configs: Sequence[RunConfig], dataset: Dataset) -> None:
+    def __init__(
+        self,
+        configs: Sequence[RunConfig],
+        dataset: Dataset,
+        device: str = "cpu",
+        precision: Precision = "fp32",
+        network: NetworkFactory | None = None,
+    ) -> None:
         if len({config.family() for config in configs}) != 1:
             raise ValueError(
                 "members of an ensemble may differ in seed, learning rate and the objective's "
                 "scalars only"
             )
+        self.device, self.precision = find_device(device), precision
+        check_precision(precision, self.device)
         self.configs, self.dataset = tuple(configs), dataset
         self.config = config = configs[0]
         self.indices, validation, _ = split(dataset)
-        self.validation = dataset.observe(validation[:LATENTS_OF])
-        if len(self.indices) < config.batch:
-            raise ValueError(
-                f"batch must be at most the {len(self.indices)} training observations "
-                f"of {dataset.name}, got {config.batch}"
-            )
-        if isinstance(config.objective, Paired) and not dataset.is_grid:
-            raise ValueError(
-                f"{config.objective.name} needs pairs, and {dataset.name} is no full grid of "
-                "discrete factors to draw them from"
-            )
-        if config.model.likelihood == "bernoulli":
-            some = dataset.observe(self.indices[:256])
-            if not 0 <= some.min() <= some.max() <= 1:
-                raise ValueError(f"likelihood bernoulli needs {dataset.name} to lie in [0, 1]")
+        check_data(config, dataset, self.indices)
+        self.validation = dataset.observe(validation[:LATENTS_OF]).to(self.device)
         seeds = [c.seed for c in configs]
-        self.streams = Streams(seeds)
-        self.objective = stack([c.objective for c in configs])
-        self.model = build(config.model, dataset.shape, seeds, decodes=config.objective.decodes)
-        # The model, if its gradient is written out.
-        self.dense = self.model if explicit.applies(self.model, self.objective) else None
+        pairs = config.objective.pairs if isinstance(config.objective, Paired) else None
+        self.feed = Feed(dataset, self.indices, seeds, config.batch, self.device, pairs)
+        self.streams = Streams(seeds, self.device)
+        self.objective = stack([c.objective for c in configs], self.device)
+        decodes = config.objective.decodes
+        self.model = build(config.model, dataset.shape, seeds, decodes, network).to(self.device)
         self.modules: dict[str, nn.Module | Model] = {"model": self.model}
         self.critic: nn.Module | None = None
         self.optimisers = {"model": EnsembleOptimiser(self.model, [c.optimiser for c in configs])}
@@ -69,12 +73,17 @@ class Training:
             generators = [generator(seed, "critic") for seed in seeds]
             self.critic = self.objective.make_critic(
                 config.model, dataset.shape, len(dataset.factors), generators
-            )
+            ).to(self.device)
             own = [c.objective for c in configs if isinstance(c.objective, HasCritic)]
             self.modules["critic"] = self.critic
             self.optimisers["critic"] = EnsembleOptimiser(
                 self.critic, [Adam(*o.critic_optimiser()) for o in own]
             )
+        self.adversarial = isinstance(self.objective, Adversarial)
+        # In place of autograd, where the gradient is written out.
+        self.written_out: WrittenOut | None = None
+        if precision == "fp32" and explicit.applies(self.model, self.objective):
+            self.written_out = WrittenOut(self.model, self.objective, config.batch)
         self.step = 0
         self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
 
@@ -82,10 +91,31 @@ class Training:
         """Train up to step `until`; the loss and its terms at the last step taken."""
         if until <= self.step:
             raise ValueError(f"until must be beyond the present step {self.step}, got {until}")
-        while self.step < until:
-            values = self._step()
-            self.step += 1
+        if self.written_out is not None:
+            return self._advance_written_out(self.written_out, until)
+        with matrix_products(self.precision):
+            while self.step < until:
+                values = self._step()
+                self.step += 1
         return values
+
+    def _advance_written_out(
+        self, written_out: WrittenOut, until: int
+    ) -> dict[str, Float[Tensor, "s"]]:
+        """The same, with batches and noise of many steps at once."""
+        shape = (self.config.batch, self.config.model.latents)
+        with np.errstate(all="ignore"):  # a loss that is not finite is looked for below
+            while self.step < until:
+                noise = self.streams.normal_block("noise", self.step, shape)
+                most = min(len(noise), until - self.step)
+                batches = features_first(self.feed.block("batch", self.step, most))
+                for x, eps in zip(batches, features_first(noise[: len(batches)]), strict=True):
+                    values = written_out.step(x, eps)
+                    if not np.isfinite(values["loss"].sum()):
+                        self._freeze(np.flatnonzero(~np.isfinite(values["loss"])).tolist())
+                    self._descend(written_out.gradients, ["model"])
+                    self.step += 1
+        return {name: torch.from_numpy(value) for name, value in values.items()}
 
     def latent_statistics(self) -> dict[str, Float[Tensor, "s d"]]:
         """Of each latent on validation observations; empty if posteriors are points.
@@ -106,32 +136,29 @@ class Training:
         assert q.variance is not None
         marginal = Diagonal(q.mean, q.variance.log())
         return {
-            "deviation": q.mean.std(1, correction=0),
-            "variance": q.variance.mean(1),
-            "kl": marginal.kl_per_latent().mean(1),
+            "deviation": q.mean.std(1, correction=0).cpu(),
+            "variance": q.variance.mean(1).cpu(),
+            "kl": marginal.kl_per_latent().mean(1).cpu(),
         }
 
     def _step(self) -> dict[str, Float[Tensor, "s"]]:
-        p = self._draw("batch", "noise")
-        gradients: Sequence[Tensor]
-        networks = ["model"] if isinstance(self.objective, Adversarial) else list(self.optimisers)
-        if self.dense is not None:
-            values, gradients = explicit.loss_and_gradients(
-                self.dense, self.objective, p.x, p.noise
-            )
-        else:
+        networks = ["model"] if self.adversarial else list(self.optimisers)
+        with autocast(self.device, self.precision):
+            p = self._draw("batch", "noise")
             terms = self.objective(p)
             values = {"loss": total(terms)} | {k: term.reduced() for k, term in terms.items()}
-            gradients = self._gradients(values["loss"], networks)
-            values = {name: value.detach() for name, value in values.items()}
+        gradients = self._gradients(values["loss"], networks)
+        values = {name: value.detach() for name, value in values.items()}
+        self.feed.read_ahead(self.step + 1)  # while a GPU computes; the next line waits for it
         if not values["loss"].sum().isfinite():
             self._freeze((~values["loss"].isfinite()).nonzero()[:, 0].tolist())
         self._descend(gradients, networks)
         if isinstance(self.objective, Adversarial):
-            other = self._draw("other batch", "other noise")
-            keys = self.streams.uniform("shuffle", self.step, tuple(p.noise.shape[1:]))
             assert self.critic is not None
-            loss = self.objective.critic_loss(self.critic, p, other, keys).mean(1)
+            with autocast(self.device, self.precision):
+                other = self._draw("other batch", "other noise")
+                keys = self.streams.uniform("shuffle", self.step, tuple(p.noise.shape[1:]))
+                loss = self.objective.critic_loss(self.critic, p, other, keys).mean(1)
             self._descend(self._gradients(loss, ["critic"]), ["critic"])
         return values
 
@@ -148,27 +175,10 @@ class Training:
 
     def _draw(self, batch: str, noise: str) -> Pass:
         """Each member's own observations and noise for this step."""
-        size, latents, shared = self.config.batch, self.config.model.latents, None
-        if isinstance(self.objective, Paired):
-            indices, shared = self._pairs(batch, self.objective.pairs)
-        else:
-            indices = self.streams.batch(batch, self.step, size, self.indices)
-        x = self.dataset.store.read(indices.reshape(-1)).unflatten(0, indices.shape)
-        normal = self.streams.normal(noise, self.step, (size, latents))
+        x, shared = self.feed.batch(batch, self.step)
+        shape = (self.config.batch, self.config.model.latents)
+        normal = self.streams.normal(noise, self.step, shape)
         return Pass(self.model, x, normal, self.step, len(self.indices), self.critic, shared)
-
-    def _pairs(
-        self, batch: str, transition: PairConfig
-    ) -> tuple[Int[Tensor, "s b"], Int[Tensor, "s p"] | None]:
-        """Each member's own pairs, two side by side, and the factor each is known to share."""
-        first = self.streams.batch(batch, self.step, self.config.batch // 2, self.indices)
-        shape = (first.shape[1], transition.uniforms_per_pair(self.dataset))
-        uniform = self.streams.uniform(f"{batch}, partners", self.step, shape)
-        second = transition.partners(self.dataset, first.reshape(-1), uniform.flatten(0, 1))
-        indices = torch.stack([first, second.reshape(first.shape)], 2).flatten(1)
-        if not isinstance(transition, SharePairs):
-            return indices, None
-        return indices, transition.shared(self.dataset, uniform.flatten(0, 1)).view(first.shape)
 
     def _freeze(self, members: Sequence[int]) -> None:
         for member in set(members) - self.stopped.keys():
@@ -198,6 +208,24 @@ class Training:
             if (stopped := int(state["stopped"])) >= 0:
                 self._freeze([member])
                 self.stopped[member] = stopped
+
+
+def check_data(config: RunConfig, dataset: Dataset, indices: Int[Tensor, "n"]) -> None:
+    """Raise if this data set, whose training part is `indices`, cannot be trained on like this."""
+    if len(indices) < config.batch:
+        raise ValueError(
+            f"batch must be at most the {len(indices)} training observations "
+            f"of {dataset.name}, got {config.batch}"
+        )
+    if isinstance(config.objective, Paired) and not dataset.is_grid:
+        raise ValueError(
+            f"{config.objective.name} needs pairs, and {dataset.name} is no full grid of "
+            "discrete factors to draw them from"
+        )
+    if config.model.likelihood == "bernoulli":
+        some = dataset.observe(indices[:256])
+        if not 0 <= some.min() <= some.max() <= 1:
+            raise ValueError(f"likelihood bernoulli needs {dataset.name} to lie in [0, 1]")
 
 
 class Tick(NamedTuple):
@@ -250,7 +278,13 @@ class Ensemble:
 
 
 def train(
-    config: RunConfig | Sequence[RunConfig], dataset: Dataset | None = None, progress: bool = True
+    config: RunConfig | Sequence[RunConfig],
+    dataset: Dataset | None = None,
+    progress: bool = True,
+    *,
+    device: str = "auto",
+    precision: Precision = "fp32",
+    model: NetworkFactory | None = None,
 ) -> Ensemble:
     """Train one configuration, or several together, in memory.
 
@@ -258,6 +292,11 @@ def train(
         config: One, or a sequence whose members differ in seed and scalar hyperparameters.
         dataset: Loaded from the configuration if left out.
         progress: Whether to show a bar with the loss terms, the speed and the time left.
+        device: `auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
+        precision: Of matrix products: `fp32`, `tf32` (CUDA only) or `bf16`.
+        model: Makes networks of your own in place of the configuration's: a function from the
+            shape of an observation, the number of latents and the number of posterior parameters
+            to an encoder and a decoder (`unpick.models.NetworkFactory`).
 
     Example:
         >>> from dataclasses import replace
@@ -270,7 +309,11 @@ def train(
     from unpick.training.progress import Bars, progress_update
 
     configs = (config,) if isinstance(config, RunConfig) else tuple(config)
-    training = Training(configs, configs[0].data.load() if dataset is None else dataset)
+    if model is not None:
+        own = OwnNetwork.of(model)
+        configs = tuple(replace(c, model=replace(c.model, network=own)) for c in configs)
+    dataset = configs[0].data.load() if dataset is None else dataset
+    training = Training(configs, dataset, device, precision, model)
     log: list[dict[str, object]] = []
     with Bars(progress) as bars:
         for tick in ticks(training):

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unpick.devices import FUSED
 from unpick.models import Model
 from unpick.training.config import Adagrad, Adam
 
@@ -65,8 +66,8 @@ class EnsembleOptimiser:
         self.frozen.append(member)
 
     def state(self, member: int) -> dict[str, Tensor]:
-        """What is needed to resume: weights, moments and running statistics of one member."""
-        return {name: _row(each, member) for name, each in self._tensors().items() if each}
+        """What is needed to resume, on the CPU: weights, moments, statistics of one member."""
+        return {name: _row(each, member).cpu() for name, each in self._tensors().items() if each}
 
     def restore(self, member: int, state: dict[str, Tensor]) -> None:
         """The inverse of `state`."""
@@ -99,16 +100,18 @@ def adam_step(
 ) -> None:
     """Step number `step` of Adam, in place: values and both moments.
 
-    By PyTorch's fused kernel, which is private to it; by plain operations in a version without.
+    By PyTorch's fused kernel, which is private to it; by plain operations in a version, or on a
+    device, without.
     """
-    if hasattr(torch, "_fused_adam_"):
+    device = values[0].device
+    if device.type in FUSED["adam"] and hasattr(torch, "_fused_adam_"):
         torch._fused_adam_(
             values,
             gradients,
             first,
             second,
             [],
-            [torch.tensor(float(step))] * len(values),
+            [torch.tensor(float(step), device=device)] * len(values),
             lr=rate,
             beta1=adam.beta1,
             beta2=adam.beta2,
@@ -129,13 +132,13 @@ def adagrad_step(
     values: list[Tensor], gradients: list[Tensor], second: list[Tensor], step: int, rate: float
 ) -> None:
     """Step number `step` of Adagrad, in place: values and sums of squares; see `adam_step`."""
-    eps = 1e-10
-    if hasattr(torch, "_fused_adagrad_"):
+    eps, device = 1e-10, values[0].device
+    if device.type in FUSED["adagrad"] and hasattr(torch, "_fused_adagrad_"):
         torch._fused_adagrad_(
             values,
             gradients,
             second,
-            [torch.tensor(float(step))] * len(values),
+            [torch.tensor(float(step), device=device)] * len(values),
             lr=rate,
             lr_decay=0.0,
             weight_decay=0.0,

@@ -16,12 +16,12 @@ A data set that no paper has a set-up for gets a network that fits its shape (`f
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from math import ceil, log2, prod
+from math import prod
 from typing import Any, Literal
 
 from unpick.data import DATASETS, DataConfig, Dataset, split
 from unpick.data.mpi3d import MPI3D
-from unpick.models import MLP, Conv, ModelConfig
+from unpick.models import MLP, Conv, ModelConfig, OwnNetwork, fitting_network
 from unpick.models.networks import ConvLayer
 from unpick.names import pick
 from unpick.objectives import PCL, BetaVAE, ObjectiveConfig, WeakGAN
@@ -87,7 +87,7 @@ def same_beta(kind: type[ObjectiveConfig], before: ObjectiveConfig) -> Objective
     return kind(**{name: getattr(before, name) for name in {"beta"} & both[0] & both[1]})
 
 
-def with_network(config: RunConfig, network: MLP | Conv) -> RunConfig:
+def with_network(config: RunConfig, network: MLP | Conv | OwnNetwork) -> RunConfig:
     """The same set-up with another network, in layers of the kind that the objective needs.
 
     Example:
@@ -95,7 +95,8 @@ def with_network(config: RunConfig, network: MLP | Conv) -> RunConfig:
         >>> with_network(gan, Conv()).model.network.activation
         'leaky_relu'
     """
-    network = leaky_layers(network) if isinstance(config.objective, WeakGAN) else network
+    if isinstance(config.objective, WeakGAN) and not isinstance(network, OwnNetwork):
+        network = leaky_layers(network)
     return replace(config, model=replace(config.model, network=network))
 
 
@@ -114,27 +115,6 @@ def leaky_layers(network: MLP | Conv) -> MLP | Conv:
 def steps(epochs: int, observations: int, batch: int = 128) -> int:
     """Optimiser steps in so many epochs over the training part (four fifths)."""
     return epochs * ((observations - 2 * (observations // 10)) // batch)
-
-
-def fitting_network(shape: tuple[int, ...]) -> MLP | Conv:
-    """Convolutions down to 4 x 4 for square images of 16, 32, 64, ... pixels; else dense layers.
-
-    At 64 pixels it is the network of Locatello et al. (2019).
-
-    Example:
-        >>> fitting_network((3, 64, 64)) == Conv()
-        True
-        >>> len(fitting_network((1, 16, 16)).encoder), fitting_network((1, 8, 8)) == MLP()
-        (2, True)
-    """
-    if len(shape) != 3 or shape[1] != shape[2]:
-        return MLP()
-    layers = log2(shape[1]) - 2
-    if layers < 2 or layers != int(layers):
-        return MLP()
-    narrow, wide = ceil(layers / 2), int(layers) // 2
-    down: tuple[ConvLayer, ...] = (*[DOWN] * narrow, *[(64, 4, 2, 1)] * wide)
-    return Conv(encoder=down, decoder=down[-2::-1])
 
 
 def fit_shape(data: DataConfig, dataset: Dataset) -> RunConfig:
