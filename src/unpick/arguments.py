@@ -1,6 +1,7 @@
 """Arguments of the command line, parsed into dataclasses."""
 
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -41,3 +42,20 @@ def fail(message: str) -> NoReturn:
     """One line on standard error, exit code 2."""
     write("unpick: " + " ".join(message.split()), sys.stderr)
     sys.exit(2)
+
+
+def load_function(target: str) -> Callable[..., Any]:
+    """Load the function that FILE.py:function names; the file is run."""
+    from unpick.source_files import find_function, import_file, split_target
+
+    file, name = split_target(target)
+    return find_function(call_user_function(target, import_file, file), name)
+
+
+def call_user_function(target: str, function: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
+    """Call a user's function; if it raises, print the traceback and one line, and exit 2."""
+    try:
+        return function(*given)
+    except Exception as error:
+        traceback.print_exc()
+        fail(f"{target} failed, see above: {type(error).__name__}: {error}")

@@ -98,8 +98,3 @@ def convolves_together(device: torch.device) -> bool:
 
 # Kinds of devices for which PyTorch has a fused kernel of the optimiser.
 FUSED: dict[str, tuple[str, ...]] = {"adam": ("cpu", "cuda"), "adagrad": ("cpu",)}
-
-
-def has_doubles(device: torch.device) -> bool:
-    """Whether the device computes in double precision, as our geometry does."""
-    return device.type != "mps"

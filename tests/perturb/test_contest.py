@@ -17,7 +17,7 @@ CONVOLUTIONS = Conv(((8, 4, 2, 1),), (), (), 8, ())
 
 def test_the_change_depends_on_one_number_and_stays_within_epsilon():
     dataset = grid()
-    w = features(dataset, lambda x: x)(torch.arange(12))
+    w = features(dataset, lambda x: x, torch.device("cpu"))(torch.arange(12))
     assert w.shape == (12, 4)  # three columns for the class, one for the number
     torch.testing.assert_close(w[:4, 3], torch.tensor([-1, -1 / 3, 1 / 3, 1]))
     assert torch.equal(w[:, :3].sum(1), torch.ones(12))
@@ -44,7 +44,7 @@ def test_the_neuron_stays_alive(network):
 
 def test_without_a_grid_the_change_depends_on_the_code():
     cloud = Dataset("cloud", ArrayStore(torch.rand(5, 3)))
-    found = features(cloud, lambda x: 2 * x)(torch.tensor([4, 1]))
+    found = features(cloud, lambda x: 2 * x, torch.device("cpu"))(torch.tensor([4, 1]))
     assert torch.equal(found, 2 * cloud.observe(torch.tensor([4, 1])))
 
 

@@ -1,15 +1,19 @@
 """`unpick diagnose`."""
 
-import importlib.util
-import sys
-import traceback
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from unpick.arguments import Arguments, fail, parse, value_of, write
+from unpick.arguments import (
+    Arguments,
+    call_user_function,
+    fail,
+    load_function,
+    parse,
+    value_of,
+    write,
+)
 from unpick.names import pick
 
 
@@ -25,6 +29,9 @@ class DiagnoseOptions:
         samples: Number of observations, at most.
         jacobians: Number of observations at which the decoder's Jacobian is taken.
         report: The folder of the page and its pictures.
+        device: Where to compute: cpu, cuda, cuda:1, mps. By default a run goes to a GPU if there
+            is one, and your own model stays where it is.
+        model: FILE.py:function that made a run's networks, if they are your own; it is run.
     """
 
     data: str = ""
@@ -34,6 +41,8 @@ class DiagnoseOptions:
     samples: int = 5000
     jacobians: int = 500
     report: Path = Path("diagnosis")
+    device: str = "auto"
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,9 +72,9 @@ def diagnose(arguments: Arguments) -> None:
     if options.samples < 2:
         fail(f"samples must be at least 2, got {options.samples}")
     if Path(target).is_dir():
-        given = load_run(Path(target), options.samples)
+        given = load_run(Path(target), options)
     else:
-        given = load_model(target)
+        given = load_model(target, options.device)
     if name or options.factors is not None:
         if kind is not NoData and options.factors is not None:
             fail("--factors belong to the rows of a file: with a data set by name leave them out")
@@ -100,49 +109,27 @@ def subsample(given: dict[str, Any], samples: int) -> dict[str, Any]:
     return given | {key: given[key][rows] for key in ("x", "factors") if key in given}
 
 
-def load_model(target: str) -> dict[str, Any]:
+def load_model(target: str, device: str = "auto") -> dict[str, Any]:
     """Call FILE.py:function, which returns encode, decode, perhaps x, perhaps factors."""
+    from unpick.devices import find_device
+    from unpick.probe.trace import modules_of
+
     returned = call_user_function(target, load_function(target))
     if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
         fail(f"{target} must return (encode, decode), or with x, or x and factors after them")
+    if device != "auto":
+        for network in modules_of(returned[:2]):
+            network.to(find_device(device))
     return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
 
 
-def load_function(target: str) -> Callable[..., Any]:
-    """Load the function that FILE.py:function names."""
-    file, _, name = target.rpartition(":")
-    if not file.endswith(".py"):
-        fail(f"{target} is no folder, and no function named as FILE.py:function")
-    if not Path(file).is_file():
-        fail(f"{file} is not there")
-    sys.path.insert(0, str(Path(file).resolve().parent))  # so that it can import its neighbours
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    call_user_function(target, spec.loader.exec_module, module)
-    function: Callable[..., Any] | None = getattr(module, name, None)
-    if not callable(function):
-        fail(f"{file} has no function {name!r}")
-    return function
-
-
-def call_user_function(target: str, function: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
-    """Call a user's function; if it raises, print the traceback and one line, and exit 2."""
-    try:
-        return function(*given)
-    except Exception as error:
-        traceback.print_exc()
-        fail(f"{target} failed, see above: {type(error).__name__}: {error}")
-
-
-def load_run(folder: Path, samples: int) -> dict[str, Any]:
+def load_run(folder: Path, options: DiagnoseOptions) -> dict[str, Any]:
     """Model, observations and factors of a finished run."""
     from unpick.probe import probe_run
     from unpick.runs import read
 
-    run = read(folder)
+    factory = load_function(options.model) if options.model else None
+    run = read(folder, options.device, factory)
     if run is None:
         fail(f"{folder} is not a finished run")
     objective = run.config.objective
@@ -151,7 +138,7 @@ def load_run(folder: Path, samples: int) -> dict[str, Any]:
             f"diagnose needs a decoder, and {objective.name} has none; unpick measure scores its "
             "codes"
         )
-    probe = probe_run(run, samples=samples)
+    probe = probe_run(run, samples=options.samples)
     names = ("encode", "decode", "x", "likelihood", "beta")
     given = {name: getattr(probe, name) for name in names if getattr(probe, name) is not None}
     if probe.factors is not None:
@@ -216,6 +203,9 @@ findings and writes a page with pictures. The model is not changed.
   --samples N        number of observations, at most (5000)
   --jacobians N      number of those at which the decoder's Jacobian is taken (500)
   --report FOLDER    the folder of the page (diagnosis)
+  --device D         cpu, cuda, cuda:1, mps; by default your model stays where it is
+  --model FILE.py:function
+                     made the networks of RUN, if they are your own; this file is run
 
   unpick diagnose my_model.py:load --data sprites --size 32 --likelihood bernoulli
   unpick diagnose my_model.py:load --data images.npy --factors labels.npy

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unpick.arguments import Arguments, fail, parse, write
+from unpick.arguments import Arguments, fail, load_function, parse, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,9 +27,13 @@ class MeasureOptions:
 
     Attributes:
         json: Print JSON, with matrices and values per factor, in place of tables.
+        device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
+        model: FILE.py:function that made the networks, if they are your own; this file is run.
     """
 
     json: bool = False
+    device: str = "auto"
+    model: str = ""
 
 
 def measure(arguments: Arguments) -> None:
@@ -54,11 +58,12 @@ def measure(arguments: Arguments) -> None:
 
     whole = make_dataclass("Measure", [("options", MeasureOptions), ("card", CardOptions)])
     parsed = parse(whole, rest, "unpick measure", default=whole(MeasureOptions(), CardOptions()))
+    factory = load_function(parsed.options.model) if parsed.options.model else None
     runs: list[Run] = []
     for folder in folders:
         if not folder.is_dir():
             fail(f"{folder} is not a run folder")
-        run = read(folder)
+        run = read(folder, parsed.options.device, factory)
         if run is None:
             fail(f"{folder} is not a finished run; train it first")
         runs.append(run)

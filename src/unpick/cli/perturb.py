@@ -32,7 +32,9 @@ class PerturbOptions:
         network: Another kind of network than the preset's, with its own defaults.
         optimiser: Another optimiser than the preset's, with its own defaults.
         out: The folder of the twin; by default one in the folder of rendered data.
-        jobs: Worker processes; 0 is one a core.
+        device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
+        precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
+        jobs: Worker processes; 0 is one a core, or one on a GPU.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
         progress: Show progress bars.
@@ -54,6 +56,8 @@ class PerturbOptions:
     network: Literal["preset", "mlp", "conv"] = "preset"
     optimiser: Literal["preset", "adam", "adagrad"] = "preset"
     out: str = ""
+    device: str = "auto"
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
@@ -93,8 +97,14 @@ def perturb(arguments: Arguments) -> None:
         levels=options.levels,
         seed=options.change_seed,
     )
-    seconds = options.checkpoint_seconds
-    runner = Runner(options.runs, options.jobs, options.progress, checkpoint_seconds=seconds)
+    runner = Runner(
+        options.runs,
+        options.jobs,
+        options.progress,
+        device=options.device,
+        checkpoint_seconds=options.checkpoint_seconds,
+        precision=options.precision,
+    )
     twin = make_twin(config, runner, path=options.out)
     print_twin(twin, config.choose.upper())
 

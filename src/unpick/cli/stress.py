@@ -4,10 +4,17 @@ import math
 from dataclasses import dataclass, make_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from unpick.arguments import Arguments, fail, parse, value_of, write
-from unpick.cli.diagnose import call_user_function, load_function
+from unpick.arguments import (
+    Arguments,
+    call_user_function,
+    fail,
+    load_function,
+    parse,
+    value_of,
+    write,
+)
 from unpick.names import pick
 
 if TYPE_CHECKING:
@@ -22,13 +29,19 @@ class StressOptions:
     Attributes:
         perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
         seeds: Trainings on each of the three data sets.
-        jobs: Worker processes; 0 is one a core.
+        model: FILE.py:function that makes networks of your own; this file is run.
+        device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
+        precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
+        jobs: Worker processes; 0 is one a core, or one on a GPU.
         runs: The folder of run folders.
         progress: Show progress bars.
     """
 
     perturbed: Path
     seeds: int = 3
+    model: str = ""
+    device: str = "auto"
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
     runs: Path = Path("runs")
     progress: bool = True
@@ -88,28 +101,35 @@ def stress_function(target: str, rest: Arguments, twin: "Perturbed") -> "Stress"
 
 def stress_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     """Stress one of our objectives, trained like the models that the twin was made against."""
+    from unpick.models import OwnNetwork
     from unpick.objectives import OBJECTIVES
     from unpick.perturb.stress import read_base
     from unpick.perturb.stress import stress as run
     from unpick.runs import Runner, keep_memory
     from unpick.training import RunConfig
-    from unpick.training.presets import same_beta, with_objective
+    from unpick.training.presets import same_beta, with_network, with_objective
 
     base, objective = read_base(twin), pick(OBJECTIVES, target, "objective")
     if objective is not type(base.objective):
         base = with_objective(base, same_beta(objective, base.objective))
+    if own := value_of("--model", rest, ""):
+        base = with_network(base, OwnNetwork.of(load_function(own)))
     whole = make_dataclass("Whole", [("command", StressOptions), ("run", RunConfig)])
     default = whole(StressOptions(twin.folder), base)
     parsed: Any = parse(whole, rest, f"unpick stress {target}", default=default)
     if parsed.run.data != twin.original:
         fail(f"the data follow from the twin: leave the options of {twin.original.name} out")
     keep_memory()
-    return run(
-        parsed.run,
-        twin,
-        Runner(parsed.command.runs, parsed.command.jobs, parsed.command.progress),
-        seeds=parsed.command.seeds,
+    options: StressOptions = parsed.command
+    runner = Runner(
+        options.runs,
+        options.jobs,
+        options.progress,
+        device=options.device,
+        precision=options.precision,
+        network=options.model,
     )
+    return run(parsed.run, twin, runner, seeds=options.seeds)
 
 
 def print_stress(target: str, twin: "Perturbed", found: "Stress") -> None:
@@ -184,6 +204,9 @@ chapter 4). `unpick perturb DATA` makes the twin, which also names its original.
   --seeds N    trainings on each of the three data sets (3)
   --path PATH  where the files of the original are, if it is read from files
   --runs DIR   for an objective: the folder of run folders; finished runs are read (runs)
+  --model FILE.py:function
+               for an objective: networks of your own; this file is run
+  --device D   for an objective: auto (a GPU if there is one; the default), cpu, cuda, cuda:1, mps
   --jobs N     for an objective: worker processes; 0, the default, is one a core
 
   unpick stress slow-vae --perturbed twin/ --seeds 5

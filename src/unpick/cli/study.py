@@ -20,7 +20,9 @@ class StudyOptions:
     Attributes:
         scale: quick (minutes on two cores), standard (an hour or so) or paper (as published).
         seeds: Runs of each cell; 0 is as many as the study says.
-        jobs: Worker processes; 0 is one a core.
+        device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
+        precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
+        jobs: Worker processes; 0 is one a core, or one on a GPU.
         runs: The folder of run folders.
         progress: Show progress bars.
         figures: Draw the study's figures into this folder, as SVG and PDF.
@@ -29,6 +31,8 @@ class StudyOptions:
 
     scale: Scale = "quick"
     seeds: int = 0
+    device: str = "auto"
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
     runs: Path = Path("runs")
     progress: bool = True
@@ -75,7 +79,13 @@ def study(arguments: Arguments) -> None:
             status.start()
             status.update(f"measuring {text}")
 
-        runner = Runner(options.runs, options.jobs, options.progress)
+        runner = Runner(
+            options.runs,
+            options.jobs,
+            options.progress,
+            device=options.device,
+            precision=options.precision,
+        )
         seeds = options.seeds or None
         results = run(chosen, options.scale, runner, seeds=seeds, on_progress=show_progress)
     show_results(results, Console())
@@ -149,7 +159,10 @@ with the figures of all that was run.
   --scale S    quick (minutes on two cores; the default), standard (an hour or so) or paper (as
                published)
   --seeds N    runs of each cell; 0, the default, is as many as the study says
-  --jobs N     worker processes; 0, the default, is one a core
+  --device D   auto (a GPU if there is one; the default), cpu, cuda, cuda:1, mps
+  --precision P
+               of matrix products: fp32 (the default), tf32 (CUDA only) or bf16
+  --jobs N     worker processes; 0, the default, is one a core, or one on a GPU
   --runs DIR   the folder of run folders (runs)
   --figures DIR
                draw the study's figures into this folder, as SVG and PDF

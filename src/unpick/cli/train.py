@@ -5,7 +5,7 @@ from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from unpick.arguments import Arguments, fail, parse, value_of, write
+from unpick.arguments import Arguments, fail, load_function, parse, value_of, write
 from unpick.names import pick
 
 if TYPE_CHECKING:
@@ -31,8 +31,15 @@ def train(arguments: Arguments) -> None:
         write(f"objective: {config.objective}", sys.stderr)
     keep_memory()
     configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
-    seconds = options.checkpoint_seconds
-    runner = Runner(options.runs, options.jobs, options.progress, checkpoint_seconds=seconds)
+    runner = Runner(
+        options.runs,
+        options.jobs,
+        options.progress,
+        device=options.device,
+        checkpoint_seconds=options.checkpoint_seconds,
+        precision=options.precision,
+        network=options.model,
+    )
     runs = make(configs, runner)
     for run in runs:
         terms = [
@@ -59,7 +66,10 @@ class TrainOptions:
         pairs: How the second of a pair is drawn, for objectives of pairs.
         perturbed: Train on the perturbed twin of the data set in this folder.
         noisy: Train on the noisy twin, whose pixels have fixed noise of at most this size.
-        jobs: Worker processes; 0 is one a core.
+        model: FILE.py:function that makes networks of your own; this file is run.
+        device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
+        precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
+        jobs: Worker processes; 0 is one a core, or one on a GPU.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
         progress: Show progress bars.
@@ -72,6 +82,9 @@ class TrainOptions:
     pairs: Literal["preset", "laplace", "uniform", "share"] = "preset"
     perturbed: str = ""
     noisy: float = 0.0
+    model: str = ""
+    device: str = "auto"
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
@@ -98,7 +111,7 @@ def train_options(
         verb: The command.
     """
     from unpick.data import DATASETS, PAIRS
-    from unpick.models import MLP, Conv
+    from unpick.models import MLP, Conv, OwnNetwork
     from unpick.objectives import OBJECTIVES, Paired
     from unpick.training import Adagrad, Adam, RunConfig, preset
     from unpick.training.presets import same_beta, with_network, with_objective
@@ -125,6 +138,8 @@ def train_options(
     networks, optimisers = {"mlp": MLP, "conv": Conv}, {"adam": Adam, "adagrad": Adagrad}
     if network := networks.get(value_of("--network", rest, "preset")):
         config = with_network(config, network())
+    if target := value_of("--model", rest, ""):
+        config = with_network(config, OwnNetwork.of(load_function(target)))
     if optimiser := optimisers.get(value_of("--optimiser", rest, "preset")):
         config = replace(config, optimiser=optimiser())
     if chosen := PAIRS.get(value_of("--pairs", rest, "preset")):
@@ -166,4 +181,5 @@ The values in use are printed first.
   unpick train synth-lin --seeds 10
   unpick train synth-lin beta-vae --posterior full --beta 0.01 --learning-rate 0.01 --steps 5000
   unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6
-  unpick train sprites --size 32 --noisy 0.1"""
+  unpick train sprites --size 32 --noisy 0.1
+  unpick train shapes3d --model my_nets.py:make --device cuda      (runs my_nets.py)"""

@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
+from tyro.conf import Suppress
 
 from unpick.devices import convolves_together
 from unpick.models import likelihood as likelihoods
@@ -36,8 +37,8 @@ class OwnNetwork:
     A run's folder has this name and never the code: whoever loads the run gives the file again.
     """
 
-    function: str = ""
-    sha256: str = ""  # of the file
+    function: Annotated[str, Suppress] = ""  # no options of the command line
+    sha256: Annotated[str, Suppress] = ""  # of the file
 
     @staticmethod
     def of(factory: NetworkFactory) -> "OwnNetwork":

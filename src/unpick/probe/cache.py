@@ -30,14 +30,25 @@ FOLDER = "measures"
 
 
 def encoder_of(model: Model) -> Callable[[Tensor], Codes]:
-    """The encoder of a single model, from observations (n, ...) to codes."""
+    """The encoder of a single model, from observations (n, ...) to codes on the CPU."""
+    device = next(model.parameters()).device
 
     def encode(x: Float[Tensor, "n ..."]) -> Codes:
-        q = model.encode(x[None])
-        variance, factor = (None if v is None else v[0] for v in (q.variance, q.factor))
-        return Codes(q.mean[0], variance, factor)
+        q = model.encode(x.to(device)[None])
+        parts = (None if v is None else v[0].cpu() for v in (q.mean, q.variance, q.factor))
+        return Codes(*parts)  # type: ignore[arg-type]
 
     return encode
+
+
+def decoder_of(model: Model, decode: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """A decoder of a single model, from latents (n, d), to where the latents are.
+
+    The model computes on its own device. What follows is double precision, which not every GPU
+    has, of numbers that are few, so it is left to the CPU.
+    """
+    device = next(model.parameters()).device
+    return lambda z: decode(z.to(device)[None])[0].to(z.device)
 
 
 def probe_run(run: Run, dataset: Dataset | None = None, samples: int | None = SAMPLES) -> Probe:
@@ -55,14 +66,14 @@ def probe_run(run: Run, dataset: Dataset | None = None, samples: int | None = SA
     beta = getattr(objective, "beta", None) if objective.name == "beta-vae" else None
     return Probe(
         encoder_of(model),
-        (lambda z: model.decode_mean(z[None])[0]) if model.decodes else None,
+        decoder_of(model, model.decode_mean) if model.decodes else None,
         dataset.observe(test),
         dataset.factor_values(test).numpy() if dataset.factors else None,
         tuple(factor.name for factor in dataset.factors),
         tuple(factor.categorical for factor in dataset.factors),
         run.config.model.likelihood,
         beta,
-        (lambda z: model.decode(z[None])[0]) if model.decodes else None,
+        decoder_of(model, model.decode) if model.decodes else None,
         dataset,
         run.latents,
         BATCH,
