@@ -157,6 +157,5 @@ class _LargestTensor(TorchFunctionMode):
 
 def _same_storage(a: Tensor, b: object) -> bool:
     """Whether a tensor is only another view of what was there: weights are not activations."""
-    return (
-        isinstance(b, Tensor) and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
-    )
+    # By identity: not every kind of tensor has memory that can be pointed at.
+    return isinstance(b, Tensor) and a.untyped_storage()._cdata == b.untyped_storage()._cdata

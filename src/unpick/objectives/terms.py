@@ -144,6 +144,6 @@ def stack(objectives: Sequence[T], device: torch.device | str = "cpu") -> T:
                 raise ValueError(
                     f"members of an ensemble may not differ in {field.name}: {values}"
                 )
-            each = torch.tensor(values, dtype=torch.float32, device=device)
+            each = torch.tensor(values, dtype=torch.float32).to(device)
             object.__setattr__(together, field.name, each)
     return together

@@ -251,7 +251,8 @@ def ticks(training: Training) -> Iterator[Tick]:
         started, start = time.perf_counter(), training.step
         log_point = min(steps, (start // every + 1) * every)
         look_point = (start // LATENTS_EVERY + 1) * LATENTS_EVERY
-        terms = training.advance(min(log_point, look_point, start + pace))
+        values = training.advance(min(log_point, look_point, start + pace))
+        terms = {name: value.cpu() for name, value in values.items()}
         rate = (training.step - start) / (time.perf_counter() - started)
         pace = max(1, int(0.5 * rate))
         last = training.step == steps or len(training.stopped) == len(training.configs)

@@ -39,7 +39,8 @@ class EnsembleOptimiser:
             for member, rate in self.rates.items():
                 self._step(rate, step, *([tensor[member] for tensor in each] for each in whole))
         for buffer, kept in zip(self.buffers, self.buffers_before, strict=True):
-            buffer[self.frozen] = kept[self.frozen]  # a frozen member keeps its own
+            for member in self.frozen:  # it keeps its own
+                buffer[member] = kept[member]
             kept.copy_(buffer)
 
     def _step(
@@ -111,7 +112,7 @@ def adam_step(
             first,
             second,
             [],
-            [torch.tensor(float(step), device=device)] * len(values),
+            [torch.tensor(float(step)).to(device)] * len(values),
             lr=rate,
             beta1=adam.beta1,
             beta2=adam.beta2,
@@ -138,7 +139,7 @@ def adagrad_step(
             values,
             gradients,
             second,
-            [torch.tensor(float(step), device=device)] * len(values),
+            [torch.tensor(float(step)).to(device)] * len(values),
             lr=rate,
             lr_decay=0.0,
             weight_decay=0.0,
