@@ -3,7 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
-from unpick.data.arrays import from_arrays
+from unpick.data.arrays import from_arrays, from_torch
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import (
     ArrayStore,
@@ -15,6 +15,7 @@ from unpick.data.dataset import (
     Split,
     split,
 )
+from unpick.data.own import OwnData, from_folder, from_table, own_data
 from unpick.data.transitions import (
     PAIRS,
     LaplacePairs,
@@ -38,6 +39,7 @@ __all__ = [
     "LaplacePairs",
     "Noisy",
     "Original",
+    "OwnData",
     "PackedStore",
     "PairConfig",
     "Perturbed",
@@ -45,13 +47,17 @@ __all__ = [
     "Split",
     "UniformPairs",
     "from_arrays",
+    "from_folder",
+    "from_table",
+    "from_torch",
     "load",
+    "own_data",
     "pairs",
     "select_twin",
     "split",
 ]
 
-DataConfig = Original | Noisy | Perturbed
+DataConfig = Original | Noisy | Perturbed | OwnData
 
 
 def load(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,14 +62,73 @@ def from_arrays(
     for what, given in (("names", names), ("categorical", classes)):
         if len(given) != count:
             raise ValueError(f"{what} must have {count} entries, one per factor, got {given!r}")
-    values = torch.from_numpy(rows).float()
+    return Dataset(
+        "arrays", store, *describe_factors(torch.from_numpy(rows).float(), names, classes)
+    )
+
+
+def from_torch(dataset: Any) -> Dataset:  # noqa: ANN401
+    """Make a data set of a map-style torch `Dataset`. All items are read into memory.
+
+    Args:
+        dataset: Has `len(dataset)` and `dataset[index]`. An item is a tensor, or a tuple of a
+            tensor and a label. A label is a number, or a tensor of numbers: the factors "label",
+            or "label 0", "label 1", ... Whole numbers are categories without an order. uint8
+            values are pixels and are divided by 255.
+
+    Example:
+        >>> digits = torch.utils.data.TensorDataset(torch.rand(20, 1, 8, 8), torch.arange(20) % 10)
+        >>> data = from_torch(digits)
+        >>> len(data), data.shape, data.factors[0].name, data.factors[0].size
+        (20, (1, 8, 8), 'label', 10)
+    """
+    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+        raise ValueError(f"dataset must be map-style, with len and [index], got {type(dataset)}")
+    items = [dataset[k] for k in range(len(dataset))]
+    split = [item if isinstance(item, tuple | list) else (item,) for item in items]
+    for k, item in enumerate(split):
+        if (
+            len(item) not in (1, 2)
+            or not isinstance(item[0], Tensor)
+            or len(item) != len(split[0])
+        ):
+            raise ValueError(
+                f"items must all be tensors, or all be tuples of a tensor and a label, got "
+                f"{_kinds(items[k])} as item {k} and {_kinds(items[0])} as item 0"
+            )
+        if item[0].shape != split[0][0].shape:
+            shapes = f"{tuple(item[0].shape)} as item {k} and {tuple(split[0][0].shape)} as item 0"
+            raise ValueError(f"items must have one shape, got {shapes}")
+    if not items:
+        raise ValueError("dataset must have at least 2 items, got 0")
+    x = torch.stack([item[0] for item in split])
+    if len(split[0]) == 1:
+        return from_arrays(x)
+    labels = _numbers("labels", torch.stack([torch.as_tensor(item[1]) for item in split]))
+    rows = labels[:, None] if labels.ndim == 1 else labels
+    names = ["label"] if labels.ndim == 1 else [f"label {k}" for k in range(rows.shape[1])]
+    whole = not torch.as_tensor(split[0][1]).is_floating_point()
+    return from_arrays(x, rows, names, [whole] * len(names))
+
+
+def _kinds(item: object) -> str:
+    """The types in an item, for an error message."""
+    if isinstance(item, tuple | list):
+        return f"({', '.join(type(part).__name__ for part in item)})"
+    return type(item).__name__
+
+
+def describe_factors(
+    values: Float[Tensor, "n k"], names: Sequence[str], categorical: Sequence[bool]
+) -> tuple[tuple[Factor, ...], Float[Tensor, "n k"] | None]:
+    """The factors with these values, and the values; None in their place if they are a grid."""
     found = [column.unique() for column in values.T]
     grid = _is_grid(values, found)
-    made = tuple(
+    factors = tuple(
         Factor(name, tuple(own.tolist()) if grid or no_order else (), no_order)
-        for name, own, no_order in zip(names, found, classes, strict=True)
+        for name, own, no_order in zip(names, found, categorical, strict=True)
     )
-    return Dataset("arrays", store, made, None if grid else values)
+    return factors, None if grid else values
 
 
 def _numbers(what: str, given: ArrayLike | Tensor) -> np.ndarray:

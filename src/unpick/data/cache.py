@@ -3,13 +3,13 @@
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal, TypeVar
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float32, UInt8
 from numpy.lib import format as npy
 from platformdirs import user_cache_dir
 from rich.console import Console
@@ -26,10 +26,17 @@ def data_folder() -> Path:
     return Path(os.environ.get("UNPICK_DATA") or user_cache_dir("unpick"))
 
 
+Block = UInt8[np.ndarray, "rows ..."] | Float32[np.ndarray, "rows ..."]
+S = TypeVar("S", bound=Sized)
+
+
 def cached_array(
-    name: str, shape: tuple[int, ...], blocks: Iterable[UInt8[np.ndarray, "rows ..."]]
-) -> UInt8[np.ndarray, "n ..."]:
-    """A uint8 array that is computed once and then memory-mapped from disk, read-only.
+    name: str,
+    shape: tuple[int, ...],
+    blocks: Iterable[Block],
+    dtype: Literal["uint8", "float32"] = "uint8",
+) -> Block:
+    """An array that is computed once and then memory-mapped from disk, read-only.
 
     Args:
         name: The file's name in `data_folder()`, without its suffix. It must contain everything
@@ -37,16 +44,19 @@ def cached_array(
             right shape is used without further checks.
         shape: The shape of the whole array.
         blocks: Consecutive rows of the array; consumed only if there is no file yet.
+        dtype: Type of the numbers; a block of another type is an error.
     """
     path = data_folder() / f"{name}.npy"
     if not path.exists():
         with atomic_write(path) as file:
-            header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+            descr = npy.dtype_to_descr(np.dtype(dtype))
+            header = {"descr": descr, "fortran_order": False, "shape": shape}
             npy.write_array_header_1_0(file, header)
             rows = 0
-            for block in _with_progress(f"making {name}", blocks, shape[0]):
-                if block.shape[1:] != shape[1:]:
-                    raise ValueError(f"{name}: a block of shape {block.shape} in {shape}")
+            for block in with_progress(f"making {name}", blocks, shape[0]):
+                if block.shape[1:] != shape[1:] or block.dtype != dtype:
+                    got = f"{block.dtype} {block.shape}"
+                    raise ValueError(f"{name}: a block of {got} in {dtype} {shape}")
                 file.write(np.ascontiguousarray(block).data)
                 rows += len(block)
             if rows != shape[0]:
@@ -55,9 +65,9 @@ def cached_array(
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DataDamaged(f"{path} is no whole array; delete it to have it made again") from error
-    if array.shape != shape or array.dtype != np.uint8:
+    if array.shape != shape or array.dtype != dtype:
         raise DataDamaged(
-            f"{path} holds {array.dtype} {array.shape}, not uint8 {shape}; "
+            f"{path} holds {array.dtype} {array.shape}, not {dtype} {shape}; "
             "delete it to have it made again"
         )
     return array
@@ -85,9 +95,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _with_progress(
-    title: str, blocks: Iterable[UInt8[np.ndarray, "rows ..."]], total: int
-) -> Iterator[UInt8[np.ndarray, "rows ..."]]:
+def with_progress(title: str, blocks: Iterable[S], total: int) -> Iterator[S]:
     """The same blocks, with a progress bar on stderr if they take longer than a second."""
     began = time.monotonic()
     with Progress(console=Console(stderr=True), auto_refresh=False) as progress:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Float32, Int, UInt8
 from torch import Tensor
 
 
@@ -55,9 +55,9 @@ class Store(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayStore:
-    """Observations in one array: float32 values, or uint8 pixels that may be memory-mapped."""
+    """Observations in one array: float32 values or uint8 pixels. It may be memory-mapped."""
 
-    array: Float[Tensor, "n ..."] | UInt8[np.ndarray, "n ..."]
+    array: Float[Tensor, "n ..."] | UInt8[np.ndarray, "n ..."] | Float32[np.ndarray, "n ..."]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -71,7 +71,8 @@ class ArrayStore:
         """Observations as float32."""
         if isinstance(self.array, Tensor):
             return self.array.index_select(0, indices)
-        return torch.from_numpy(self.array[indices.numpy()]).float().div_(255)
+        rows = torch.from_numpy(self.array[indices.numpy()])
+        return rows.float().div_(255) if rows.dtype == torch.uint8 else rows
 
 
 @dataclass(frozen=True, eq=False)

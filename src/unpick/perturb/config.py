@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unpick.data import DATASETS, Noisy, Original, Perturbed
+from unpick.data import DATASETS, Noisy, Original, OwnData, Perturbed
 from unpick.data.twins import check_epsilon
 from unpick.names import check_choices
 from unpick.objectives import BetaVAE
@@ -70,7 +70,7 @@ class PerturbConfig:
     @property
     def original(self) -> Original:
         """The data set of which a twin is made."""
-        assert not isinstance(self.base.data, Noisy | Perturbed)
+        assert not isinstance(self.base.data, Noisy | Perturbed | OwnData)
         return self.base.data
 
     def candidates(self) -> list[RunConfig]:
