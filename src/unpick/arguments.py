@@ -18,6 +18,14 @@ def parse(kind: type[T], arguments: Arguments, program: str, default: T | None =
     return tyro.cli(kind, args=arguments, prog=program, config=flat, **options)
 
 
+def parse_known(kind: type[T], arguments: Arguments, program: str, default: T) -> T:
+    """The same from those arguments that are fields of the dataclass; others are passed over."""
+    import tyro
+
+    known = [word for word in arguments if word not in ("-h", "--help")]
+    return tyro.cli(kind, args=known, prog=program, default=default, return_unknown_args=True)[0]
+
+
 def value_of(option: str, arguments: Arguments, default: str) -> str:
     """The value given to an option, with a space or an equals sign."""
     for k, argument in enumerate(arguments):

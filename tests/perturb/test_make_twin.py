@@ -166,12 +166,15 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
         (["sprites", "--choose", "udr", "--restarts", "2"], "restarts must be at least 3, got 2"),
         (["sprites", "--latents", "1"], "latents must be at least 2 to be entangled, got 1"),
         ([".", "--restarts", "2"], "is neither a data set nor the folder of a run"),
-        ([".", "--preset", "thesis"], ". is a folder: a run has its own set-up and objective"),
-        ([".", "beta-vae"], ". is a folder: a run has its own set-up and objective"),
+        ([".", "beta-vae"], "is neither a data set nor the folder of a run"),
+        (["run", "--preset", "thesis"], "run is a folder: a run has its own set-up and objective"),
+        (["run", "beta-vae"], "run is a folder: a run has its own set-up and objective"),
     ],
 )
 def test_mistakes_exit_2_with_one_line(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").touch()
     with pytest.raises(SystemExit) as stop:
         main(["perturb", *arguments])
     error = capsys.readouterr().err

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import make_dataclass
 from pathlib import Path
+from typing import Any
 
 from unpick.arguments import Arguments, fail, listed, parse, write
 from unpick.names import pick
@@ -42,13 +43,17 @@ def data_list(arguments: Arguments) -> None:
 
 
 def data_check(arguments: Arguments) -> None:
-    """Verify the files of a data set: checksums, then structure."""
+    """Verify the files of a data set, or describe your own file or folder."""
     from unpick.data import DATASETS
     from unpick.data.files import FileConfig, check
+    from unpick.data.own import is_own
 
     if not arguments or arguments[0].startswith("-"):
         fail("data check: which data set? `unpick data check mnist [--path FOLDER]`")
     name, rest = arguments[0], arguments[1:]
+    if name not in DATASETS and is_own(name):
+        write(check_own(name, rest))
+        return
     config = parse(pick(DATASETS, name, "data set"), rest, f"unpick data check {name}")
     if not isinstance(config, FileConfig):
         dataset = config.load()
@@ -57,17 +62,34 @@ def data_check(arguments: Arguments) -> None:
     write(check(config))
 
 
+def check_own(path: str, arguments: Arguments) -> str:
+    """Your own data in words: kind, size, range, factors, and what a training would assume."""
+    from unpick.cli.own import describe_data, describe_set_up
+    from unpick.data import own_data
+    from unpick.training.presets import fit_shape
+
+    own = own_data(path)
+    config = parse(type(own), arguments, f"unpick data check {path}", default=own)
+    set_up = describe_set_up(fit_shape(config, config.load()))
+    lines = [*describe_data(config), f"sha256 {config.sha256}", f"a training would use {set_up}"]
+    return "\n  ".join(lines)
+
+
 def data_render(arguments: Arguments) -> None:
-    """Draw a contact sheet of a data set."""
-    from unpick.data import DATASETS
+    """Draw a contact sheet of a data set, or of your own file or folder."""
+    from unpick.data import DATASETS, own_data
+    from unpick.data.own import is_own
     from unpick.plots import contact_sheet
 
     if not arguments or arguments[0].startswith("-"):
         fail("data render: which data set? `unpick data render sprites`")
     name, rest = arguments[0], arguments[1:]
-    kind = pick(DATASETS, name, "data set")
-    whole = make_dataclass("Render", [("data", kind), ("out", Path)])
-    default = whole(kind(), Path(f"{name}.png"))
+    if name not in DATASETS and is_own(name):
+        config: Any = own_data(name)
+    else:
+        config = pick(DATASETS, name, "data set")()
+    whole = make_dataclass("Render", [("data", type(config)), ("out", Path)])
+    default = whole(config, Path(f"{config.name}.png"))
     options = parse(whole, rest, f"unpick data render {name}", default=default)
     contact_sheet(options.data.load()).savefig(options.out, dpi=110)
     write(f"wrote {options.out}")
@@ -90,10 +112,11 @@ DATA_VERBS: dict[str, Callable[[Arguments], None]] = {
     "get": data_get,
 }
 
-DATA_HELP = f"""usage: unpick data COMMAND [NAME] [OPTIONS]
+DATA_HELP = f"""usage: unpick data COMMAND [NAME|PATH] [OPTIONS]
 
 {listed(DATA_VERBS)}
 
   unpick data check mnist --path FOLDER
+  unpick data check wine.csv --factors class
   unpick data render sprites --size 32 --out sprites.png
   unpick data get dsprites"""

@@ -16,7 +16,8 @@ Source = Literal["default", "thesis", "bhowal", "locatello"]
 
 def train(arguments: Arguments) -> None:
     """Train a model, or read it if it is trained already."""
-    from unpick.data import DATASETS, select_twin
+    from unpick.cli.own import describe_data, describe_set_up
+    from unpick.data import DATASETS, OwnData, select_twin
     from unpick.objectives import OBJECTIVES
     from unpick.runs import Runner, keep_memory, make
 
@@ -27,6 +28,9 @@ def train(arguments: Arguments) -> None:
         fail("train: which data set? `unpick train synth-lin`, for example")
     config, options = train_options(arguments)
     config = replace(config, data=select_twin(config.data, options.perturbed, options.noisy))
+    if isinstance(config.data, OwnData):
+        write("; ".join(describe_data(config.data)), sys.stderr)
+        write(f"training with {describe_set_up(config)}; each is an option", sys.stderr)
     if arguments[1:] and not arguments[1].startswith("-"):  # an objective is named
         write(f"objective: {config.objective}", sys.stderr)
     keep_memory()
@@ -102,7 +106,7 @@ def train_options(
     """Parse a data set, perhaps an objective, and fields into a configuration.
 
     In place of data set and objective, the folder of a run may be given: its configuration is
-    then the default.
+    then the default. A file or another folder is your own data.
 
     Args:
         arguments: What follows the command.
@@ -110,7 +114,9 @@ def train_options(
             `network` and `optimiser` are among them.
         verb: The command.
     """
+    from unpick.cli.own import own_config
     from unpick.data import DATASETS, PAIRS
+    from unpick.data.own import is_own
     from unpick.models import MLP, Conv, OwnNetwork
     from unpick.objectives import OBJECTIVES, Paired
     from unpick.training import Adagrad, Adam, RunConfig, preset
@@ -120,11 +126,17 @@ def train_options(
     # These decide which fields there are, so they are read first.
     sources: dict[str, Source] = {source: source for source in get_args(Source)}
     source = pick(sources, value_of("--preset", rest, "default"), "preset")
-    if data not in DATASETS and Path(data).is_dir():
+    if data not in DATASETS and (Path(data) / "config.json").is_file():
         if "--preset" in rest or (rest and rest[0] in OBJECTIVES):
             fail(f"{data} is a folder: a run has its own set-up and objective")
         config: RunConfig = read_run_config(Path(data))
         command = replace(command, runs=Path(data).resolve().parent)
+    elif data not in DATASETS and is_own(data):
+        if source != "default":
+            fail(f"{data} is your own: {source} has no set-up for it")
+        if verb == "perturb":
+            fail(f"{data} is neither a data set nor the folder of a run; twins are of those alone")
+        config = own_config(data, rest, f"unpick {verb} {data}")
     else:
         pick(DATASETS, data, "data set")
         config = preset(data, source)
@@ -152,15 +164,13 @@ def train_options(
 
 
 def read_run_config(folder: Path) -> "RunConfig":
-    """Read the configuration of a run on an original data set."""
-    from unpick.data import DATASETS
+    """Read the configuration of a run on an original data set, or on your own."""
+    from unpick.data import DATASETS, OwnData
     from unpick.runs.disk import read_config
 
     folder = folder.resolve()  # "." has no name to check
-    if not (folder / "config.json").is_file():
-        fail(f"{folder} is neither a data set nor the folder of a run")
     config = read_config(folder)
-    if type(config.data) not in DATASETS.values():
+    if type(config.data) not in (*DATASETS.values(), OwnData):
         fail(f"{folder.name} is of a twin; start from a run on the original")
     return config
 
@@ -174,7 +184,8 @@ configuration; the same command again reads a finished run and resumes an interr
 Another OBJECTIVE keeps the beta of the set-up if it has one, and its own defaults for the rest.
 The values in use are printed first.
 
-  DATA       {data}
+  DATA       {data};
+             or your own: a .npy, .npz, .csv or .parquet file, or a folder of images
   RUN        the folder of a run on one of them, to start from its set-up; new runs go beside it
   OBJECTIVE  {objectives}
 
@@ -182,4 +193,6 @@ The values in use are printed first.
   unpick train synth-lin beta-vae --posterior full --beta 0.01 --learning-rate 0.01 --steps 5000
   unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6
   unpick train sprites --size 32 --noisy 0.1
-  unpick train shapes3d --model my_nets.py:make --device cuda      (runs my_nets.py)"""
+  unpick train wine.csv --factors class --drop id
+  unpick train photos/ --size 64 --grey --seeds 5
+  unpick train photos/ --size 64 --model my_nets.py:make --device cuda    (runs my_nets.py)"""

@@ -92,7 +92,7 @@ def describe_array(path: Path, array: np.ndarray, factors: dict[str, np.ndarray]
         "pixels are divided by 255" if pixels and not binary else "values are used as they are"
     )
     return Contents(
-        f"an array of shape {array.shape}",
+        "an array",
         array.shape,
         "uint8" if pixels else "float32",
         blocks_of(source, array, 255 if binary else 1) if pixels else blocks_of(source, array),

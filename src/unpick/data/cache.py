@@ -97,10 +97,18 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 def with_progress(title: str, blocks: Iterable[S], total: int) -> Iterator[S]:
     """The same blocks, with a progress bar on stderr if they take longer than a second."""
-    began = time.monotonic()
-    with Progress(console=Console(stderr=True), auto_refresh=False) as progress:
-        task = progress.add_task(title, total=total, visible=False)
+    due = time.monotonic() + PROGRESS_DELAY
+    progress = Progress(console=Console(stderr=True), auto_refresh=False)
+    task = progress.add_task(title, total=total)
+    try:
         for block in blocks:
             yield block
-            waited = time.monotonic() - began > PROGRESS_DELAY
-            progress.update(task, advance=len(block), visible=waited, refresh=waited)
+            progress.update(task, advance=len(block))
+            if time.monotonic() > due:
+                progress.start()  # does nothing the second time
+                progress.refresh()
+                due = time.monotonic() + 0.1  # blocks may be as small as one file
+    finally:
+        if progress.live.is_started:  # else it would print an empty line
+            progress.refresh()
+            progress.stop()

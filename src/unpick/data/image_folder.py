@@ -62,7 +62,10 @@ def read_folder(folder: Path, size: int = 0, grey: bool = False) -> Contents:
     odd = next((k for k, header in enumerate(headers) if header.size != headers[0].size), None)
     if odd is not None and not size:
         sizes = [f"{files[k]} has {_pixels(headers[k].size)}" for k in (0, odd)]
-        raise ValueError(f"images differ in size: {' and '.join(sizes)} pixels; set size")
+        raise ValueError(
+            f"images differ in size: {' and '.join(sizes)} pixels; a size, such as "
+            "--size 64, resizes them all"
+        )
     width, height = (size, size) if size else headers[0].size
     channels = 1 if grey or all(header.grey for header in headers) else 3
     names = [file.parent.relative_to(folder).as_posix() for file in files]

@@ -20,6 +20,7 @@ from unpick.data.cache import atomic_write, data_folder
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Store
 from unpick.data.files import FileConfig, expect, report_damage
+from unpick.data.own import OwnData
 from unpick.names import pick
 
 BANK = 2**22  # random numbers that the noise of all images is taken from
@@ -141,8 +142,8 @@ class Perturbed:
 
 
 def select_twin(
-    original: Original, perturbed: str | Path = "", noisy: float = 0.0
-) -> Original | Noisy | Perturbed:
+    original: Original | OwnData, perturbed: str | Path = "", noisy: float = 0.0
+) -> Original | Noisy | Perturbed | OwnData:
     """Config of the original, of its perturbed twin, or of its noisy twin.
 
     Args:
@@ -152,10 +153,12 @@ def select_twin(
     """
     if perturbed and noisy:
         raise ValueError(f"perturbed and noisy exclude each other, got {perturbed} and {noisy}")
+    if not perturbed and not noisy:
+        return original
+    if isinstance(original, OwnData):
+        raise ValueError(f"twins are of data sets by name, and {original.path} is your own")
     if noisy:
         return Noisy(original, noisy)
-    if not perturbed:
-        return original
     folder = Path(perturbed).expanduser()
     document = read_document(folder)
     check_original(folder, document, original)

@@ -62,15 +62,19 @@ def tile(images: Float[Tensor, "rows columns c h w"]) -> Float[np.ndarray, "heig
 
 def point_cloud(dataset: Dataset) -> Figure:
     """A point cloud in its first two or three coordinates, coloured by each of its factors."""
-    x = dataset.observe(torch.arange(min(len(dataset), 5000)))
-    values = dataset.factor_values(torch.arange(len(x)))
+    rows = torch.arange(min(len(dataset), 5000))
+    x = dataset.observe(rows).flatten(1)
+    if x.shape[1] < 2:
+        raise ValueError(f"a picture needs two values an observation, {dataset.name} has one")
+    names = [factor.name for factor in dataset.factors] or [""]
     solid = x.shape[1] > 2
-    figure = Figure(figsize=(4.2 * len(dataset.factors), 4), layout="constrained")
-    for k, factor in enumerate(dataset.factors):
+    figure = Figure(figsize=(4.2 * len(names), 4), layout="constrained")
+    for k, name in enumerate(names):
         options = {"projection": "3d"} if solid else {"aspect": "equal"}
-        axes = figure.add_subplot(1, len(dataset.factors), k + 1, **options)
-        axes.scatter(*x.T[: 3 if solid else 2], c=values[:, k], cmap="viridis", s=2)  # type: ignore[misc]
-        axes.set_title(f"{dataset.name}: {factor.name}")
+        axes = figure.add_subplot(1, len(names), k + 1, **options)
+        colours = {"c": dataset.factor_values(rows)[:, k], "cmap": "viridis"} if name else {}
+        axes.scatter(*x.T[: 3 if solid else 2], s=2, **colours)  # type: ignore[misc]
+        axes.set_title(f"{dataset.name}: {name}" if name else dataset.name)
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from unpick.data import Dataset
+from unpick.data import Dataset, split
 from unpick.geometry import haar_distance, polarized_regime
 from unpick.metrics import UDR, Interval, MetricValue, Scorecard, metric_names, scorecard, udr
 from unpick.models.posterior import family_of
@@ -24,6 +24,7 @@ NOTES = {
     "IMA contrast": "nats; 0 is orthogonal",
     "Delta_KL": "below 0.03 in the polarized regime",
 }
+LEAST = 30  # test observations that metrics of factors need
 UNPRINTED = ("chance", "degenerate", "largest variance")  # told in notes, or only in studies
 
 
@@ -43,8 +44,8 @@ class CardOptions:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        if self.samples < 30:
-            raise ValueError(f"samples must be at least 30, got {self.samples}")
+        if self.samples < LEAST:
+            raise ValueError(f"samples must be at least {LEAST}, got {self.samples}")
         if self.draws < 0 or self.draws == 1:
             raise ValueError(f"draws must be 0, or 2 or more, got {self.draws}")
 
@@ -94,12 +95,15 @@ def measure_card(
     latents, family = run.config.model.latents, family_of(run.config.model.posterior)
     names = metric_names(sampled=family.has_variance and not family.correlated)
     metrics = [MetricRows(name, options.learner, options.draws) for name in names]
-    if not dataset.factors or latents < 2:
+    few = len(split(dataset).test) < LEAST
+    if not dataset.factors or latents < 2 or few:
         metrics = []
     # All at once, so that the data are encoded once.
     measures: tuple[Measure, ...] = (*MEASURES, *metrics)
     values = measure_run(run, measures, lambda: dataset, options.samples, on_progress)
     note, found = values.pop("note", ""), [values.pop(metric.name) for metric in metrics]
+    if dataset.factors and few:
+        note = f"Metrics of factors need {LEAST} test observations, a tenth of the data."
     rows = [
         MetricValue(NAMES.get(name, name), value, None, None, _note(name, values, latents), None)
         for name, value in values.items()

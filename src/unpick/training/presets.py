@@ -19,7 +19,7 @@ from dataclasses import fields, replace
 from math import prod
 from typing import Any, Literal
 
-from unpick.data import DATASETS, DataConfig, Dataset, split
+from unpick.data import DATASETS, DataConfig, Dataset, OwnData, split
 from unpick.data.mpi3d import MPI3D
 from unpick.models import MLP, Conv, ModelConfig, OwnNetwork, fitting_network
 from unpick.models.networks import ConvLayer
@@ -128,10 +128,8 @@ def fit_shape(data: DataConfig, dataset: Dataset) -> RunConfig:
         data: What the run is named by.
         dataset: What it loads.
     """
-    train = split(dataset).train
-    some, size = dataset.observe(train[:256]), prod(dataset.shape)
-    pixels = len(dataset.shape) == 3 and bool(0 <= some.min() <= some.max() <= 1)
-    network = fitting_network(dataset.shape)
+    train, size = split(dataset).train, prod(dataset.shape)
+    pixels, network = are_pixels(data, dataset), fitting_network(dataset.shape)
     return RunConfig(
         data,
         ModelConfig(min(10, size), "diagonal", "bernoulli" if pixels else "gaussian", network),
@@ -140,6 +138,16 @@ def fit_shape(data: DataConfig, dataset: Dataset) -> RunConfig:
         steps=20_000,
         batch=min(64, len(train)),
     )
+
+
+def are_pixels(data: DataConfig, dataset: Dataset) -> bool:
+    """Whether the observations are images with values in [0, 1]; by a sample, if not your own."""
+    if isinstance(data, OwnData):
+        low, high = data.notes()["range"]
+    else:
+        some = dataset.observe(split(dataset).train[:256])
+        low, high = float(some.min()), float(some.max())
+    return len(dataset.shape) == 3 and 0 <= low <= high <= 1
 
 
 def loaded(data: str) -> RunConfig:
