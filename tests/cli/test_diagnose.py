@@ -69,10 +69,10 @@ def test_diagnose_a_file(run_cli, tmp_path, monkeypatch):
         ("lod", (), "has no function 'lod'"),
         ("one", (), "must return (encode, decode)"),
         ("broken", (), "KeyError: 'weights'"),
-        ("load", ("--data", "two.npz"), "must hold one array, got a, b"),
+        ("load", ("--data", "two.npz"), "two.npz has the arrays a, b: name the observations"),
         ("load", ("--data", "no.npy"), "no.npy is not there"),
         ("load", ("--data", "empty.npy"), "empty.npy cannot be read"),
-        ("load", ("--data", "words.npy"), "words.npy must hold numbers"),
+        ("load", ("--data", "words.npy"), "words.npy must hold real numbers"),
         ("load", ("--data", "synth-lin", "--factors", "factors.npy"), "leave them out"),
         ("load", ("--data", "x.npy", "--samples", "-5"), "samples must be at least 2, got -5"),
     ):

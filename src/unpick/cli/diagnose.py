@@ -1,6 +1,6 @@
 """`unpick diagnose`."""
 
-import zipfile
+import sys
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +22,7 @@ class DiagnoseOptions:
     """What to diagnose.
 
     Attributes:
-        data: A data set by name, or a .npy or .npz file of observations.
-        factors: A .npy file of generative factors, one row an observation.
+        data: A data set by name, or your own file or folder of observations.
         likelihood: The distribution whose mean the decoder returns.
         beta: The weight of the KL in training, beside a loss summed over pixels.
         samples: Number of observations, at most.
@@ -35,7 +34,6 @@ class DiagnoseOptions:
     """
 
     data: str = ""
-    factors: Path | None = None
     likelihood: Literal["gaussian", "bernoulli"] = "gaussian"
     beta: float | None = None
     samples: int = 5000
@@ -47,7 +45,13 @@ class DiagnoseOptions:
 
 @dataclass(frozen=True)
 class NoData:
-    """Stands for the options of a data set where none is named."""
+    """Stands for the options of a data set where none is named.
+
+    Attributes:
+        factors: A .npy file of generative factors, one row an observation.
+    """
+
+    factors: str = ""
 
 
 def diagnose(arguments: Arguments) -> None:
@@ -57,40 +61,64 @@ def diagnose(arguments: Arguments) -> None:
         if {"-h", "--help"} & {*arguments}:
             return
         fail("diagnose: which model? `unpick diagnose model.py:load --data sprites`")
-    from unpick.data import DATASETS
+    from unpick.cli.own import describe_data
+    from unpick.data import OwnData
     from unpick.diagnosis import diagnose as examine
 
     target, rest = arguments[0], arguments[1:]
-    name = value_of("--data", rest, "")
-    kind = DATASETS.get(name) or NoData
-    if kind is NoData and name and not name.endswith((".npy", ".npz")):
-        pick(DATASETS, name, "data set")
-    whole = make_dataclass("Diagnose", [("options", DiagnoseOptions), ("chosen", kind)])
-    default = whole(DiagnoseOptions(), kind())
+    chosen = find_data(value_of("--data", rest, ""), is_given("--factors", rest))
+    labels = value_of("--factors", rest, "")
+    if labels.endswith(".npy"):  # a file, and no names of columns
+        rest = without_option("--factors", rest)
+    whole = make_dataclass("Diagnose", [("options", DiagnoseOptions), ("chosen", type(chosen))])
+    default = whole(DiagnoseOptions(), chosen)
     parsed = parse(whole, rest, f"unpick diagnose {target}", default=default)
-    options = parsed.options
+    options, chosen = parsed.options, parsed.chosen
     if options.samples < 2:
         fail(f"samples must be at least 2, got {options.samples}")
     if Path(target).is_dir():
         given = load_run(Path(target), options)
     else:
         given = load_model(target, options.device)
-    if name or options.factors is not None:
-        if kind is not NoData and options.factors is not None:
-            fail("--factors belong to the rows of a file: with a data set by name leave them out")
+    if options.data or labels:
         for stale in ("factors", "factor_names", "categorical"):  # they belong to other rows
             given.pop(stale, None)
-    if kind is not NoData:
-        given |= load_test_part(parsed.chosen.load(), options.samples)
-    elif name:
-        given["x"] = read_array(Path(name))
+    if isinstance(chosen, OwnData):
+        write("; ".join(describe_data(chosen)), sys.stderr)
+        given |= load_rows(chosen.load(), labels, options.samples)
+    elif options.data:
+        given |= load_test_part(chosen.load(), options.samples)
     if "x" not in given:
-        fail(f"{target} gives no observations: pass --data NAME or --data FILE.npy")
-    if options.factors is not None:
-        given["factors"] = read_array(options.factors, pixels=False)
+        fail(f"{target} gives no observations: pass --data NAME or --data FILE")
+    if labels and not isinstance(chosen, OwnData):
+        given["factors"] = read_factors(Path(labels))
     settings = {"likelihood": options.likelihood, "beta": options.beta}
     given |= {key: value for key, value in settings.items() if is_given(f"--{key}", rest)}
     examine(**subsample(given, options.samples), points=options.jacobians, report=options.report)
+
+
+def find_data(name: str, factors: bool) -> Any:  # noqa: ANN401
+    """The configuration of a data set by name or of your own; `NoData` without a name."""
+    from unpick.data import DATASETS, own_data
+    from unpick.data.own import is_own
+
+    if not name:
+        return NoData()
+    if name not in DATASETS and is_own(name):
+        return own_data(name)
+    if name in DATASETS and factors:
+        fail("--factors belong to the rows of a file: with a data set by name leave them out")
+    return pick(DATASETS, name, "data set")()
+
+
+def without_option(option: str, arguments: Arguments) -> Arguments:
+    """The arguments without an option and its value."""
+    for k, word in enumerate(arguments):
+        if word == option:
+            return arguments[:k] + arguments[k + 2 :]
+        if word.startswith(f"{option}="):
+            return arguments[:k] + arguments[k + 1 :]
+    return arguments
 
 
 def is_given(option: str, arguments: Arguments) -> bool:
@@ -154,37 +182,50 @@ def load_test_part(dataset: Any, samples: int) -> dict[str, Any]:  # noqa: ANN40
     """Observations of the test part, and their factors if the data set has any."""
     from unpick.data import split
 
-    test = split(dataset).test[:samples]
-    given = {"x": dataset.observe(test)}
+    return observe(dataset, split(dataset).test[:samples])
+
+
+def observe(dataset: Any, rows: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Observations and factors in these rows."""
+    given = {"x": dataset.observe(rows)}
     if dataset.factors:
         given |= {
-            "factors": dataset.factor_values(test),
+            "factors": dataset.factor_values(rows),
             "factor_names": [factor.name for factor in dataset.factors],
             "categorical": [factor.categorical for factor in dataset.factors],
         }
     return given
 
 
-def read_array(file: Path, pixels: bool = True) -> Any:  # noqa: ANN401
-    """Read the array in a .npy file, or the only one in a .npz, as float32."""
+def load_rows(dataset: Any, labels: str, samples: int) -> dict[str, Any]:  # noqa: ANN401
+    """At most `samples` random observations of your own, with factors of theirs or of a file."""
+    import torch
+
+    n = len(dataset)
+    rows = torch.arange(n)
+    if n > samples:
+        rows = torch.randperm(n, generator=torch.Generator().manual_seed(0))[:samples]
+    given = observe(dataset, rows)
+    if labels.endswith(".npy"):
+        factors = read_factors(Path(labels))
+        if len(factors) != n:
+            fail(f"{labels} must have {n} rows, one an observation, got {len(factors)}")
+        given["factors"] = factors[rows]
+    return given
+
+
+def read_factors(path: Path) -> Any:  # noqa: ANN401
+    """The numbers in a .npy file, as float32."""
     import numpy as np
     import torch
 
-    if not file.is_file():
-        fail(f"{file} is not there")
-    try:
-        with file.open("rb") as opened:
-            loaded = np.load(opened, allow_pickle=False)
-            if not isinstance(loaded, np.ndarray):
-                if len(loaded.files) != 1:
-                    fail(f"{file} must hold one array, got {', '.join(loaded.files)}")
-                loaded = loaded[loaded.files[0]]
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        fail(f"{file} cannot be read: {error}")
-    if loaded.ndim == 0 or not np.issubdtype(loaded.dtype, np.number):
-        fail(f"{file} must hold numbers, one row an observation, got {loaded.dtype}")
-    if pixels and loaded.dtype == np.uint8 and loaded.max(initial=0) > 1:
-        loaded = loaded / np.float32(255)  # pixels
+    from unpick.data.array_file import load_numpy
+
+    if not path.is_file():
+        fail(f"{path} is not there")
+    loaded = load_numpy(path)
+    if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or loaded.dtype.kind not in "biuf":
+        fail(f"{path} must hold an array of numbers, one row an observation")
     return torch.from_numpy(loaded.astype(np.float32))
 
 
@@ -196,8 +237,9 @@ The function takes no arguments and returns (encode, decode), or (encode, decode
 Cholesky factor) or a torch distribution; decode maps latents to mean observations. Prints the
 findings and writes a page with pictures. The model is not changed.
 
-  --data DATA        a data set (`unpick data list`) with its own options, or a .npy or .npz file
-  --factors FILE     generative factors, .npy, one row an observation
+  --data DATA        a data set (`unpick data list`) with its own options, or your own data with
+                     the options of `unpick train`: .npy, .npz, .csv, .parquet, folder of images
+  --factors FACTORS  columns of a table, or a .npy file with one row an observation
   --likelihood L     gaussian (squared error) or bernoulli (cross-entropy)
   --beta B           weight of the KL in training, beside a loss summed over pixels
   --samples N        number of observations, at most (5000)
@@ -209,4 +251,5 @@ findings and writes a page with pictures. The model is not changed.
 
   unpick diagnose my_model.py:load --data sprites --size 32 --likelihood bernoulli
   unpick diagnose my_model.py:load --data images.npy --factors labels.npy
+  unpick diagnose my_model.py:load --data wine.csv --factors class
   unpick diagnose runs/NAME"""

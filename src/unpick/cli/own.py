@@ -19,7 +19,7 @@ def parse_own(path: str, arguments: Arguments, program: str) -> "OwnData":
 
 
 def own_config(path: str, arguments: Arguments, program: str) -> "RunConfig":
-    """A set-up that fits the data at a path; if only help is wanted, also of data with mistakes."""
+    """A set-up that fits the data at a path; for help, also of data that cannot be read."""
     from unpick.training import RunConfig
     from unpick.training.presets import fit_shape
 

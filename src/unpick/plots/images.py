@@ -67,13 +67,13 @@ def point_cloud(dataset: Dataset) -> Figure:
     if x.shape[1] < 2:
         raise ValueError(f"a picture needs two values an observation, {dataset.name} has one")
     names = [factor.name for factor in dataset.factors] or [""]
+    values = dataset.factor_values(rows) if dataset.factors else torch.zeros(len(x), 1)
     solid = x.shape[1] > 2
     figure = Figure(figsize=(4.2 * len(names), 4), layout="constrained")
     for k, name in enumerate(names):
         options = {"projection": "3d"} if solid else {"aspect": "equal"}
         axes = figure.add_subplot(1, len(names), k + 1, **options)
-        colours = {"c": dataset.factor_values(rows)[:, k], "cmap": "viridis"} if name else {}
-        axes.scatter(*x.T[: 3 if solid else 2], s=2, **colours)  # type: ignore[misc]
+        axes.scatter(*x.T[: 3 if solid else 2], c=values[:, k], cmap="viridis", s=2)  # type: ignore[misc]
         axes.set_title(f"{dataset.name}: {name}" if name else dataset.name)
     return figure
 
