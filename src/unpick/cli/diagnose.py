@@ -219,12 +219,12 @@ def read_factors(path: Path) -> Any:  # noqa: ANN401
     import numpy as np
     import torch
 
-    from unpick.data.array_file import load_numpy
+    from unpick.data.array_file import open_npy
 
     if not path.is_file():
         fail(f"{path} is not there")
-    loaded = load_numpy(path)
-    if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or loaded.dtype.kind not in "biuf":
+    loaded = open_npy(path)
+    if loaded.ndim == 0 or loaded.dtype.kind not in "biuf":
         fail(f"{path} must hold an array of numbers, one row an observation")
     return torch.from_numpy(loaded.astype(np.float32))
 

@@ -2,9 +2,11 @@
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from numpy.lib import format as npy
 
 from unpick.data.cache import Block
 from unpick.data.contents import Contents, check_rows, number_labels, to_float32
@@ -22,47 +24,42 @@ def read_array(path: Path, key: str = "", factors: tuple[str, ...] = ()) -> Cont
         factors: Names of the arrays in an npz that are factors, of shape (n,) or (n, k); by
             default "factors" if there is one.
     """
-    loaded = load_numpy(path)
-    if isinstance(loaded, np.ndarray):
-        return describe_array(path, loaded, {})
-    with loaded:
-        names = list(loaded.files)
-        has = f"{path} has the arrays {', '.join(names) or 'none'}"
+    if path.suffix.lower() == ".npy":
+        return describe_array(path, open_npy(path), {})
+    with path.open("rb") as file, refused(path), np.load(file, allow_pickle=False) as opened:
+        if not isinstance(opened, np.lib.npyio.NpzFile):
+            raise ValueError("it holds a single array, as .npy files do")
+        names = opened.files
         key = key or ("x" if "x" in names else names[0] if len(names) == 1 else "")
-        if not key:
-            raise ValueError(f"{has}: name the observations with key")
         factors = factors or (("factors",) if "factors" in names and key != "factors" else ())
-        if missing := [name for name in (key, *factors) if name not in names]:
-            raise ValueError(f"{has}, and not {', '.join(missing)}")
-        arrays = {name: load_member(path, loaded, name) for name in (key, *factors)}
+        wanted = [name for name in (key, *factors) if name in names]
+        arrays = {name: np.asarray(opened[name]) for name in wanted}
+    has = f"{path} has the arrays {', '.join(names) or 'none'}"
+    if not key:
+        raise ValueError(f"{has}: name the observations with key")
+    if missing := [name for name in (key, *factors) if name not in arrays]:
+        raise ValueError(f"{has}, and not {', '.join(missing)}")
     observations = arrays.pop(key)
     return describe_array(path, observations, arrays)
 
 
-def load_numpy(path: Path) -> "np.ndarray | np.lib.npyio.NpzFile":
-    """Open the file, an array memory-mapped; pickled objects are never read."""
+def open_npy(path: Path) -> np.ndarray:
+    """The array in a .npy file, memory-mapped; pickled objects are never read."""
+    with refused(path):
+        return npy.open_memmap(path, mode="r")
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[None]:
+    """Turn what numpy raises about a file into one sentence that names it."""
     try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        if "pickle" in str(error) or "Object arrays" in str(error):
-            raise _pickled(str(path)) from None
+        yield
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        if any(word in str(error).lower() for word in ("pickle", "object")):
+            raise ValueError(
+                f"{path} holds no plain numbers; pickled objects can run code and are never read"
+            ) from None
         raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
-    if isinstance(loaded, np.ndarray | np.lib.npyio.NpzFile):
-        return loaded
-    raise ValueError(f"{path} cannot be read as a {path.suffix} file")
-
-
-def load_member(path: Path, opened: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
-    """One array of an npz."""
-    try:
-        array = opened[name]
-    except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-        if "Object arrays" in str(error):
-            raise _pickled(f"array {name!r} of {path}") from None
-        raise ValueError(f"array {name!r} of {path} cannot be read: {error}") from error
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{name!r} in {path} is no array")
-    return array
 
 
 def describe_array(path: Path, array: np.ndarray, factors: dict[str, np.ndarray]) -> Contents:
@@ -126,9 +123,3 @@ def blocks_of(source: str, array: np.ndarray, factor: int = 0) -> Iterator[Block
             yield np.ascontiguousarray(block).astype(np.uint8) * np.uint8(factor)
         else:
             yield to_float32(source, np.asarray(block), start)
-
-
-def _pickled(what: str) -> ValueError:
-    return ValueError(
-        f"{what} is pickled, which can run code and is never read: save plain numbers of one shape"
-    )

@@ -106,16 +106,18 @@ def read_header(file: Path) -> Header:
     """The header of one image."""
     try:
         with report_damage(file), Image.open(file, formats=FORMATS) as image:
-            size, mode, kind = image.size, image.mode, image.format
-            rotated = image.getexif().get(0x0112) in ROTATED
-            pages = 1 if kind in ("JPEG", "MPO") else getattr(image, "n_frames", 1)
+            if image.width * image.height > LARGEST:
+                raise Image.DecompressionBombError
+            size, mode = image.size, image.mode
+            rotated = _orientation(image) in ROTATED
+            photo = image.format in ("JPEG", "MPO")  # telephones add previews as frames
+            pages = 1 if photo else getattr(image, "n_frames", 1)
             transparent = _is_transparent(image)
     except DataDamaged as error:
         if isinstance(error.__cause__, Image.DecompressionBombError):
-            raise _too_large(file) from None
+            most = LARGEST // 10**6
+            raise ValueError(f"{file} must have at most {most} megapixels; it has more") from None
         raise
-    if size[0] * size[1] > LARGEST:
-        raise _too_large(file)
     if pages > 1:
         raise ValueError(f"{file} must hold one image, got {pages} frames or pages")
     if mode not in (*GREY, *COLOUR):
@@ -134,7 +136,9 @@ def decode_all(
 def decode(file: Path, channels: int, size: int) -> UInt8[np.ndarray, "c h w"]:
     """The pixels of one image: upright, on black where it is transparent, perhaps resized."""
     with report_damage(file), Image.open(file, formats=FORMATS) as opened:
-        image: Image.Image = ImageOps.exif_transpose(opened)
+        image: Image.Image = opened
+        if _orientation(opened) > 1:
+            image = ImageOps.exif_transpose(opened)
         if image.mode.startswith("I;16"):
             image = Image.fromarray((np.asarray(image) / 257).round().astype(np.uint8))
         if _is_transparent(image):
@@ -146,13 +150,16 @@ def decode(file: Path, channels: int, size: int) -> UInt8[np.ndarray, "c h w"]:
         return np.asarray(image).reshape(image.height, image.width, channels).transpose(2, 0, 1)
 
 
+def _orientation(image: Image.Image) -> int:
+    """How EXIF says that the image is turned; Pillow would decode a PNG to search its end."""
+    if image.format == "PNG" and "exif" not in image.info:
+        return 1
+    return int(image.getexif().get(0x0112, 1))
+
+
 def _is_transparent(image: Image.Image) -> bool:
     return image.mode in ("LA", "PA", "RGBA") or "transparency" in image.info
 
 
 def _pixels(size: tuple[int, int]) -> str:
     return f"{size[0]} x {size[1]}"
-
-
-def _too_large(file: Path) -> ValueError:
-    return ValueError(f"{file} must have at most {LARGEST // 10**6} megapixels; it has more")
