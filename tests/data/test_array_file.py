@@ -69,7 +69,10 @@ class Bomb:
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.array([Bomb()] * 20, dtype=object)[:, None], "pickled objects can run code and are never read"),
+        (
+            np.array([Bomb()] * 20, dtype=object)[:, None],
+            "pickled objects can run code and are never read",
+        ),
         (np.zeros(20), r"must have shape \(n, ...\), got shape \(20,\)"),
         (np.zeros((20, 0)), "must have shape"),
         (np.zeros((9, 2)), "at least 10 rows, .* got 9"),
