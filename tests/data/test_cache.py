@@ -76,3 +76,13 @@ def test_folder_defaults_to_the_users_cache(monkeypatch):
     monkeypatch.delenv("UNPICK_DATA", raising=False)
     assert data_folder().is_absolute()
     assert "unpick" in str(data_folder())
+
+
+def test_float32_is_cached_as_it_is_and_other_types_are_refused(cache_folder, rng):
+    x = rng.normal(size=(5, 3)).astype(np.float32)
+    for blocks in (iter([x[:2], x[2:]]), never()):
+        assert np.array_equal(cached_array("a", (5, 3), blocks, "float32"), x)
+    with pytest.raises(DataDamaged, match=r"holds float32 .*, not uint8"):
+        cached_array("a", (5, 3), never())
+    with pytest.raises(ValueError, match="b: a block of float32"):
+        cached_array("b", (5, 3), iter([x]))

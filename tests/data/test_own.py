@@ -13,6 +13,7 @@ from unpick.data import DataDamaged, DataMissing, OwnData, from_folder, from_tab
 from unpick.data.own import is_own, safe_name
 from unpick.training import RunConfig
 from unpick.training.config import from_json, to_json
+from unpick.training.presets import fit_shape
 
 
 def all_of(dataset):
@@ -137,3 +138,12 @@ def test_what_is_missing_or_of_the_wrong_kind_is_said(table, folder):
     assert is_own("a/b")
     assert is_own(str(table))
     assert not is_own("sprites")
+
+
+@pytest.mark.parametrize(("last", "likelihood"), [(1.0, "bernoulli"), (2.0, "gaussian")])
+def test_the_likelihood_follows_from_all_values(folder, rng, last, likelihood):
+    x = rng.random((600, 1, 4, 4))
+    x[-1, 0, 0, 0] = last  # outside of any small sample
+    np.save(folder / "x.npy", x)
+    config = own_data(folder / "x.npy")
+    assert fit_shape(config, config.load()).model.likelihood == likelihood
