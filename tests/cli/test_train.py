@@ -1,7 +1,10 @@
 """`unpick train`."""
 
 import json
+import sys
 from pathlib import Path
+
+import pytest
 
 from unpick.objectives import BetaTCVAE
 from unpick.runs import read
@@ -57,6 +60,24 @@ def test_every_field_reaches_the_configuration(run_cli, tmp_path):
     assert config["objective"]["gamma"] == 2.0
     assert config["data"]["groups"] == 2
     assert (config["seed"], config["batch"]) == (4, 8)
+
+
+def test_event_files_lie_in_the_folder_of_the_run(run_cli, tmp_path):
+    arguments = ["train", "synth-lin", "--points", "500", "--steps", "5", "--runs", str(tmp_path)]
+    assert run_cli(*arguments, "--no-progress", "--log", "tensorboard")[0] == 0
+    (folder,) = tmp_path.iterdir()
+    (file,) = (folder / "tensorboard").iterdir()
+    assert b"terms/loss" in file.read_bytes()
+
+
+@pytest.mark.parametrize("what", [("train", "synth-lin"), ("study", "thesis-3.4")])
+def test_without_tensorboard_one_line_says_what_to_install(run_cli, tmp_path, monkeypatch, what):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    runs = tmp_path / "runs"
+    code, out, err = run_cli(*what, "--runs", str(runs), "--log", "tensorboard")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "pip install tensorboard" in err
+    assert not runs.exists()
 
 
 def test_a_damaged_run_is_named_in_one_line(run_cli, tmp_path):

@@ -25,6 +25,7 @@ class StudyOptions:
         jobs: Worker processes; 0 is one a core, or one on a GPU.
         runs: The folder of run folders.
         progress: Show progress bars.
+        log: tensorboard writes event files into the run folders: `tensorboard --logdir runs`.
         figures: Draw the study's figures into this folder, as SVG and PDF.
         figure: Draw only the figure of this name.
     """
@@ -36,6 +37,7 @@ class StudyOptions:
     jobs: int = 0
     runs: Path = Path("runs")
     progress: bool = True
+    log: Literal["none", "tensorboard"] = "none"
     figures: Path | None = None
     figure: str = ""
 
@@ -85,6 +87,7 @@ def study(arguments: Arguments) -> None:
             options.progress,
             device=options.device,
             precision=options.precision,
+            log=options.log,
         )
         seeds = options.seeds or None
         results = run(chosen, options.scale, runner, seeds=seeds, on_progress=show_progress)
@@ -164,6 +167,8 @@ with the figures of all that was run.
                of matrix products: fp32 (the default), tf32 (CUDA only) or bf16
   --jobs N     worker processes; 0, the default, is one a core, or one on a GPU
   --runs DIR   the folder of run folders (runs)
+  --log tensorboard
+               write event files into the run folders: `tensorboard --logdir runs`
   --figures DIR
                draw the study's figures into this folder, as SVG and PDF
   --figure F   only the figure of this name; a wrong name prints those there are

@@ -43,6 +43,7 @@ def train(arguments: Arguments) -> None:
         checkpoint_seconds=options.checkpoint_seconds,
         precision=options.precision,
         network=options.model,
+        log=options.log,
     )
     runs = make(configs, runner)
     for run in runs:
@@ -77,6 +78,7 @@ class TrainOptions:
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
         progress: Show progress bars.
+        log: tensorboard writes event files into the run folders: `tensorboard --logdir runs`.
     """
 
     seeds: int = 1
@@ -93,6 +95,7 @@ class TrainOptions:
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
     progress: bool = True
+    log: Literal["none", "tensorboard"] = "none"
 
     def __post_init__(self) -> None:
         for name, least in (("seeds", 1), ("jobs", 0), ("checkpoint_seconds", 0)):
@@ -183,6 +186,8 @@ configuration; the same command again reads a finished run and resumes an interr
 
 Another OBJECTIVE keeps the beta of the set-up if it has one, and its own defaults for the rest.
 The values in use are printed first.
+
+--log tensorboard writes event files into the run's folder: `tensorboard --logdir runs`.
 
   DATA       {data};
              or your own: a .npy, .npz, .csv or .parquet file, or a folder of images

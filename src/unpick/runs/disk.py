@@ -7,6 +7,7 @@ latents.jsonl      statistics of each latent, every 500 steps
 checkpoint-...     while training: all that is needed to resume
 weights.safetensors, results.json    the result; results.json is written last and marks the end
 measures/          cached measures (`unpick.probe`)
+tensorboard/       event files, if they were asked for (`event_log.py`)
 
 Every file is written under a temporary name and renamed, so that no file is half written. Nothing
 is pickled. A file that does not match its checksum is refused, never repaired.

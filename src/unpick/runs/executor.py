@@ -22,8 +22,9 @@ from threadpoolctl import threadpool_limits
 from unpick.data import DataConfig, Dataset
 from unpick.devices import find_device
 from unpick.models import MLP, ModelConfig, NetworkFactory, build
-from unpick.runs import disk
+from unpick.runs import disk, event_log
 from unpick.runs.disk import Run
+from unpick.runs.event_log import EventLog
 from unpick.runs.runner import Runner
 from unpick.training import RunConfig, Training, ticks
 from unpick.training.progress import Bars, ProgressUpdate, progress_update, work
@@ -65,6 +66,9 @@ def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
         config: disk.read(disk.folder(config, root), runner.device, runner.factory)
         for config in wanted
     }
+    for config, run in runs.items() if runner.log == "tensorboard" else ():
+        if run and not event_log.has_events(run):
+            event_log.write_finished(run, _load(config.data))
     # The folder may name another path to the same data; what was asked for now counts.
     return [replace(run, config=config) for config in configs if (run := runs[config])]
 
@@ -125,7 +129,11 @@ def train_group(
             step, members = _common_step({c: disk.checkpoints(paths[c]) for c in rest})
             training = Training(members, dataset, device, precision, runner.factory)
             seconds = runner.checkpoint_seconds
-            _train_from(step, training, [paths[c] for c in members], seconds, show)
+            folders = [paths[c] for c in members]
+            for path in folders:
+                disk.trim_logs(path, step)
+            with EventLog(folders if runner.log == "tensorboard" else (), step) as events:
+                _train_from(step, training, folders, seconds, show, events)
             rest = [config for config in rest if config not in members]
 
 
@@ -164,7 +172,12 @@ def _common_step(found: dict[RunConfig, dict[int, Path]]) -> tuple[int, list[Run
 
 
 def _train_from(
-    step: int, training: Training, paths: Sequence[Path], seconds: float, show: Show
+    step: int,
+    training: Training,
+    paths: Sequence[Path],
+    seconds: float,
+    show: Show,
+    events: EventLog,
 ) -> None:
     """Train from one step to the end, with checkpoints on the way."""
     spent = 0.0
@@ -173,8 +186,6 @@ def _train_from(
         spent = float(states[0].pop("seconds"))
         training.restore(step, states)
     logs: dict[str, list[dict[str, Any]]] = {name: [] for name in disk.LOGS}
-    for path in paths:
-        disk.trim_logs(path, step)
     started = saved = time.monotonic()
     for tick in ticks(training):
         for name, values in zip(
@@ -183,6 +194,7 @@ def _train_from(
             if values:
                 record = {"step": tick.step, **{k: v.tolist() for k, v in values.items()}}
                 logs[name].append(record)
+        events.add(training, tick)
         halted = None
         try:
             show(progress_update(training, tick))
@@ -191,6 +203,7 @@ def _train_from(
         if not (tick.last or halted) and time.monotonic() - saved < seconds:
             continue
         elapsed = spent + time.monotonic() - started
+        events.flush()
         for name, records in logs.items():
             for k, path in enumerate(paths):
                 disk.append_log(path, [_member_record(record, k) for record in records], name)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from unpick.devices import Precision, check_precision, find_device
 from unpick.models import NetworkFactory
 from unpick.names import check_choices
+from unpick.runs.event_log import Log, check_installed
 from unpick.runs.workers import Workers
 from unpick.source_files import import_function
 
@@ -27,6 +28,7 @@ class Runner:
         checkpoint_seconds: Time between checkpoints.
         precision: Of matrix products: `fp32`, `tf32` (CUDA only) or `bf16`.
         network: FILE.py:function that makes networks of your own; that file is run.
+        log: Whether to write event files for TensorBoard into the run folders, too.
 
     Example:
         >>> Runner(Path("runs"), jobs=3).workers
@@ -41,10 +43,12 @@ class Runner:
     checkpoint_seconds: float = 20.0
     precision: Precision = "fp32"
     network: str = ""
+    log: Log = "none"
 
     def __post_init__(self) -> None:
         check_choices(self)
         check_precision(self.precision, find_device(self.device))
+        check_installed(self.log)
         if self.jobs < 0:
             raise ValueError(f"jobs must be at least 0, got {self.jobs}")
         if not self.checkpoint_seconds >= 0:
