@@ -1,5 +1,6 @@
 """`unpick measure`."""
 
+import csv
 import json
 
 import pytest
@@ -21,8 +22,11 @@ def test_measure_prints_keeps_and_reads_again(run_cli, capsys, trained, monkeypa
     monkeypatch.setenv("COLUMNS", "160")
     names = [str(run.path) for run in trained]
     options = ("--samples", "300", "--draws", "2")
-    code, out, _ = run_cli("measure", *names, *options)
+    table = trained[0].path.parent / "scores.csv"
+    code, out, _ = run_cli("measure", *names, *options, "--csv", str(table))
     assert code == 0
+    with table.open(newline="") as file:
+        lines = {(line["run"], line["measure"]): line for line in csv.DictReader(file)}
     for word in ("DtO", "chance 0.55", "MIG, sampled", "DCI completeness", "±", "UDR", "2 runs"):
         assert word in out, word
     assert out.count("learner: unpick's fast boosting, a proxy") == 3 * len(names) + 1
@@ -36,6 +40,10 @@ def test_measure_prints_keeps_and_reads_again(run_cli, capsys, trained, monkeypa
     assert len(scores["MIG"]["matrix"]) == 2
     assert len(scores["MIG"]["per_factor"]) == 2
     assert scores["MIG"]["interval"]["draws"] == 2
+    assert {name for run, name in lines if run == trained[0].path.name} == scores.keys()
+    line = lines[trained[0].path.name, "MIG"]
+    assert float(line["value"]) == scores["MIG"]["value"]
+    assert float(line["low"]) == scores["MIG"]["interval"]["low"]
     assert scores["DCI completeness"]["interval"]["draws"] == 10
     assert 0 <= scores["DtO"]["value"] < 1.1
     (file,) = (trained[0].path / "measures").glob("IRS-*.json")

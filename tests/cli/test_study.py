@@ -1,5 +1,6 @@
 """`unpick study` and `unpick studies`."""
 
+import csv
 from dataclasses import replace
 
 import pytest
@@ -79,6 +80,29 @@ def test_a_figure_that_fails_does_not_cost_the_others(run_cli, toy, tmp_path):
     assert out.splitlines()[-1] == "figure: nothing needs runs that are missing"
     names = {file.name for file in (tmp_path / "drawn").iterdir()}
     assert names == {f"toy-{name}.{kind}" for name in ("dots", "line") for kind in ("svg", "pdf")}
+
+
+def test_a_study_is_written_as_csv_and_as_a_table(run_cli, toy, tmp_path):
+    code, out, _ = run_cli(*toy[:-2], "--csv", "out/toy.csv", "--table", "out/toy.tex")
+    assert code == 0
+    assert out.splitlines()[-2:] == ["csv: out/toy.csv", "table: out/toy.tex"]
+    with (tmp_path / "out" / "toy.csv").open(newline="") as file:
+        lines = {line["measure"]: line for line in csv.DictReader(file)}
+    (run,) = [path for path in (tmp_path / "runs").iterdir() if (path / "config.json").exists()]
+    assert (lines["DtO"]["study"], lines["DtO"]["run"]) == ("toy", run.name)
+    assert (
+        f"\\quad column & {float(lines['DtO']['value']):.2f}"
+        in (tmp_path / "out" / "toy.tex").read_text()
+    )
+
+
+def test_a_table_that_cannot_be_is_refused_before_anything_is_trained(run_cli, toy, tmp_path):
+    code, _, err = run_cli(*toy[:-2], "--table", "toy.pdf")
+    assert (code, err) == (2, "unpick: table must end in .tex or .md, got toy.pdf\n")
+    code, _, err = run_cli("study", "budget", "--csv", "budget.csv")
+    assert code == 2
+    assert "budget measures no runs, so there is no table" in err
+    assert not [*tmp_path.iterdir()]
 
 
 def test_an_unknown_figure_is_refused_before_anything_is_trained(run_cli, toy, tmp_path):

@@ -1,5 +1,6 @@
 """`unpick measure`."""
 
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, make_dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from unpick.probe.card import CardOptions
     from unpick.runs import Run
 
+FIELDS = ("run", "seed", "measure", "value", "low", "high", "how")  # of a line of CSV
 WIDE = 130  # characters from which a terminal has room for a column a factor
 
 
@@ -29,11 +31,13 @@ class MeasureOptions:
         json: Print JSON, with matrices and values per factor, in place of tables.
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         model: FILE.py:function that made the networks, if they are your own; this file is run.
+        csv: Write one line a run and measure to this file, too.
     """
 
     json: bool = False
     device: str = "auto"
     model: str = ""
+    csv: Path | None = None
 
 
 def measure(arguments: Arguments) -> None:
@@ -53,6 +57,7 @@ def measure(arguments: Arguments) -> None:
     from rich.console import Console
 
     from unpick.pages import print_table, score_table
+    from unpick.pages.table_file import write_csv
     from unpick.probe.card import CardOptions, measure_card
     from unpick.runs import read
 
@@ -78,6 +83,8 @@ def measure(arguments: Arguments) -> None:
             write(str(run.path))
             names = [factor.name for factor in dataset.factors] if console.width >= WIDE else ()
             print_table(score_table(cards[str(run.path)], names), console)
+    if parsed.options.csv is not None:
+        write_csv(_records(runs, cards), FIELDS, parsed.options.csv)
     if parsed.options.json:
         write(notation.dumps(_to_json(runs, datasets, cards, parsed.card), indent=1))
     elif len(runs) > 1:
@@ -107,6 +114,19 @@ def _to_json(
         }
         for run in runs
     }
+
+
+def _records(runs: "list[Run]", cards: "Mapping[str, Scorecard]") -> list[dict[str, Any]]:
+    """One record a run and measure; None where there is no number."""
+    records = []
+    for run in runs:
+        for score in cards[str(run.path)].scores:
+            at = score.interval
+            low, high = (None, None) if at is None else (at.low, at.high)
+            number = None if math.isnan(score.value) else score.value
+            fields = (run.path.name, run.config.seed, score.name, number, low, high, score.note)
+            records.append(dict(zip(FIELDS, fields, strict=True)))
+    return records
 
 
 def _print_summary(
@@ -166,6 +186,7 @@ folder and taken again only if its code or settings change. Several runs add a s
   --learner L   of DCI: fast (a proxy, seconds) or gradient-boosting (the usual one, minutes)
   --draws N     resamples for the intervals (100); 0 leaves them out
   --json        JSON, with matrices and values per factor
+  --csv FILE    write one line a run and measure, with the ends of its interval
 
   unpick measure runs/synth-lin-*
   unpick measure runs/NAME --learner gradient-boosting --draws 0 --json > scores.json"""

@@ -26,6 +26,8 @@ class StudyOptions:
         runs: The folder of run folders.
         progress: Show progress bars.
         log: tensorboard writes event files into the run folders: `tensorboard --logdir runs`.
+        csv: Write one line a run and measure to this file.
+        table: Write the table to this file, as LaTeX (.tex) or Markdown (.md).
         figures: Draw the study's figures into this folder, as SVG and PDF.
         figure: Draw only the figure of this name.
     """
@@ -38,6 +40,8 @@ class StudyOptions:
     runs: Path = Path("runs")
     progress: bool = True
     log: Literal["none", "tensorboard"] = "none"
+    csv: Path | None = None
+    table: Path | None = None
     figures: Path | None = None
     figure: str = ""
 
@@ -60,10 +64,12 @@ def study(arguments: Arguments) -> None:
     options = parse(StudyOptions, rest, f"unpick study {name}")
     from rich.console import Console
 
+    from unpick.pages.table_file import check_suffix, write_csv, write_table
     from unpick.papers import STUDIES
-    from unpick.report import show_results
+    from unpick.report import show_results, study_table
     from unpick.runs import Runner, keep_memory
     from unpick.study import SCALES, run
+    from unpick.study.records import FIELDS
 
     chosen = pick(STUDIES, name, "study")
     scales = [scale for scale in SCALES if chosen.cells(scale)]
@@ -73,6 +79,10 @@ def study(arguments: Arguments) -> None:
     if options.figure and options.figure not in names:
         listed = ", ".join(names) or "none, it has no figures"
         fail(f"figure of {name} must be one of {listed}; got {options.figure!r}")
+    if options.table is not None:
+        check_suffix(options.table)
+    if (options.csv or options.table) and not chosen.measures:
+        fail(f"{name} measures no runs, so there is no table; unpick report writes its page")
     keep_memory()
     with Console(stderr=True).status("", speed=0.5) as status:
         status.stop()
@@ -92,6 +102,12 @@ def study(arguments: Arguments) -> None:
         seeds = options.seeds or None
         results = run(chosen, options.scale, runner, seeds=seeds, on_progress=show_progress)
     show_results(results, Console())
+    if options.csv is not None:
+        write_csv(results.records(), FIELDS, options.csv)
+        write(f"csv: {options.csv}")
+    if options.table is not None:
+        write_table(study_table(results), options.table)
+        write(f"table: {options.table}")
     if options.figures is not None:
         draw_figures(results, options.figures, options.figure)
 
@@ -169,10 +185,14 @@ with the figures of all that was run.
   --runs DIR   the folder of run folders (runs)
   --log tensorboard
                write event files into the run folders: `tensorboard --logdir runs`
+  --csv FILE   write the numbers, one line a run and measure
+  --table FILE write the table, as LaTeX (FILE.tex, for booktabs and graphicx) or Markdown
+               (FILE.md)
   --figures DIR
                draw the study's figures into this folder, as SVG and PDF
   --figure F   only the figure of this name; a wrong name prints those there are
 
   unpick study thesis-3.3
   unpick study thesis-3.3 --figures figures/
+  unpick study thesis-3.3 --csv scores.csv --table scores.tex
   unpick study thesis-3.4 --scale standard --seeds 10"""

@@ -1,4 +1,4 @@
-"""Tables and pages, on the terminal and as HTML."""
+"""Tables and pages, on the terminal and as files."""
 
 from unpick.pages.page import Folded, Link, Note, Picture, Section, Table, write_page
 from unpick.pages.scores import score_table

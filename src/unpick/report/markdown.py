@@ -5,7 +5,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from unpick.pages.page import Note, Table
+from unpick.pages.markdown import plain, to_markdown
+from unpick.pages.page import Note
 from unpick.papers.costs import duration
 from unpick.report.drawings import draw_all
 from unpick.report.study import (
@@ -33,7 +34,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     if claims:
         parts += ["## Claims", "\n".join(_item(note) for note in claims)]
     if results.outcomes and study.measures:
-        parts += ["## Table", *_table(study_table(results))]
+        parts += ["## Table", to_markdown(study_table(results)).rstrip()]
     if pictures or problems:
         parts += ["## Figures", *[_item(note) for note in problems]]
     for picture in pictures:
@@ -57,27 +58,9 @@ def runs_of_page(folder: Path, study: str) -> int:
         return 0
 
 
-def plain(text: str) -> str:
-    """Text on one line, with the special characters of HTML and Markdown tables escaped."""
-    text = " ".join(text.split())
-    for mark, instead in {"&": "&amp;", "<": "&lt;", "|": "\\|", "*": "\\*"}.items():
-        text = text.replace(mark, instead)
-    return text
-
-
 def _item(note: Note) -> str:
     word = f"**{note.word}**: " if note.word else ""
     return f"- {word}{plain(note.title)}" + (f"\\\n  {plain(note.text)}" if note.text else "")
-
-
-def _table(table: Table) -> list[str]:
-    lines = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)]]
-    for row in table.rows:
-        name, *cells = [plain(str(cell)) for cell in row]
-        lines.append([name, *cells] if any(cells) else [f"**{name}**", *cells])
-    drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    footnotes = "\n".join(f"- {plain(text)}" for text in table.footnotes)
-    return [part for part in (plain(table.caption), drawn, footnotes) if part]
 
 
 def _missing(results: Results) -> list[str]:

@@ -13,6 +13,7 @@ from unpick.perturb import PerturbConfig
 from unpick.probe import STANDARD, Measure
 from unpick.runs import Run
 from unpick.study.published import Printed
+from unpick.study.records import Record, make_frame, make_records
 from unpick.training import RunConfig
 from unpick.training.config import to_json
 
@@ -129,6 +130,18 @@ class Results:
         for outcome in self.outcomes:
             rows.setdefault(outcome.cell.row, {})[outcome.cell.column] = outcome
         return rows
+
+    def records(self) -> list[Record]:
+        """One record a run and measure, tidy: the fields are those of `unpick study --csv`.
+
+        `published_mean` and `published_std` are the printed values of the cell. None stands where
+        there is no number.
+        """
+        return make_records(self)
+
+    def frame(self) -> Any:  # noqa: ANN401
+        """The records as a pandas frame, with nan where there is no number."""
+        return make_frame(self.records())
 
     def all_hold(self, checks: Mapping[str, bool]) -> "bool | None":
         """True if all checks hold and every cell has runs; None if cells are missing."""
