@@ -94,13 +94,14 @@ def two_steps(network, family, objective, likelihood="bernoulli", optimiser=None
     here = Training(members, IMAGES, network=factory)
     there = Training(members, IMAGES, str(DEVICE), network=factory)
     assert all(p.device == DEVICE for p in there.model.parameters())
-    for k in (1, 2):
-        close(there.advance(k), here.advance(k), 1e-3)
+    close(there.advance(1), here.advance(1), 1e-4)
+    # Adam divides gradients by their size, so that those of mere rounding take steps, too.
+    close(there.advance(2), here.advance(2), 1e-2)
     close(there.latent_statistics(), here.latent_statistics(), 1e-2)
-    there.restore(2, [here.state(m) for m in range(2)])  # begun there, resumed here
-    close(there.advance(3), here.advance(3), 1e-3)
+    there.restore(2, [here.state(m) for m in range(2)])  # begun here, resumed there
+    close(there.advance(3), here.advance(3), 1e-4)
     here.restore(3, [there.state(m) for m in range(2)])
-    close(there.advance(4), here.advance(4), 1e-3)
+    close(there.advance(4), here.advance(4), 1e-4)
 
 
 def close(a, b, tolerance):

@@ -53,8 +53,8 @@ def describe_data(data: "OwnData") -> list[str]:
 def describe_set_up(config: "RunConfig") -> str:
     """One line: likelihood, beta, latents, network and optimiser."""
     from unpick.data import OwnData
-    from unpick.models import MLP
-    from unpick.training.presets import are_pixels, fitting_network
+    from unpick.models import MLP, Conv, fitting_network
+    from unpick.training.presets import are_pixels
 
     assert isinstance(config.data, OwnData)
     model, network = config.model, config.model.network
@@ -69,8 +69,10 @@ def describe_set_up(config: "RunConfig") -> str:
         layers = f"dense layers {widths[0]} and {widths[1]}"
         if pixels and isinstance(fitting_network(config.data.load().shape), MLP):
             layers += " (convolutions need a side of 16, 32, 64, ...)"
-    else:
+    elif isinstance(network, Conv):
         layers = f"{len(network.encoder)} convolutions and dense layers"
+    else:
+        layers = f"your own networks of {network.function}"
     beta = getattr(config.objective, "beta", None)
     objective = config.objective.name + ("" if beta is None else f" with beta {beta:g}")
     optimiser = config.optimiser
