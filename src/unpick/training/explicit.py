@@ -70,7 +70,8 @@ class WrittenOut:
         self.beta: Array | None = None
         if isinstance(objective, BetaVAE):
             # A tensor of S values in an ensemble whose members differ, one number otherwise.
-            self.beta = np.asarray(objective.beta, dtype=np.float32).reshape(-1, 1, 1)
+            self.beta = np.asarray(objective.beta, dtype=np.float32).reshape(-1)
+            self.weight = self.beta[:, None, None] / np.float32(batch)
 
     def step(
         self, x: Float[Array, "s p b"], noise: Float[Array, "s d b"]
@@ -88,13 +89,13 @@ class WrittenOut:
         output = self.decoder.forward(mean + shift)
         distortion = self.distortion(x, output)
         pull = self.decoder.backward(output)
-        excess, weight = scale * scale - 1, self.beta / b
-        kl = (mean * mean + excess - log_var).reshape(len(x), -1).sum(1) * (0.5 / b)
+        excess = scale * scale - 1
+        kl = np.add.reduce((mean * mean + excess - log_var).reshape(len(x), -1), 1) * (0.5 / b)
         # The slopes take the place of what they belong to.
-        np.multiply(0.5, weight * excess + pull * shift, out=log_var)
-        np.add(pull, weight * mean, out=mean)
+        np.multiply(0.5, self.weight * excess + pull * shift, out=log_var)
+        np.add(pull, self.weight * mean, out=mean)
         self.encoder.backward(q, whole=False)
-        return {"loss": distortion + self.beta[:, 0, 0] * kl, "distortion": distortion, "kl": kl}
+        return {"loss": distortion + self.beta * kl, "distortion": distortion, "kl": kl}
 
 
 class Layers:
@@ -105,10 +106,12 @@ class Layers:
         self.gradients = [torch.empty_like(each) for pair in pairs for each in pair]
         views = [gradient.numpy() for gradient in self.gradients]
         self.weights = [w.numpy() for w, _ in pairs]  # (S, I, O)
-        self.biases = [b.numpy().swapaxes(1, 2) for _, b in pairs]  # (S, O, 1)
         self.weight_slopes, self.bias_slopes = views[::2], [v[:, 0] for v in views[1::2]]
         members = len(self.weights[0])
         self.outputs = [np.empty((members, w.shape[2], batch), np.float32) for w in self.weights]
+        across = [w.swapaxes(1, 2) for w in self.weights]  # (S, O, I)
+        biases = [b.numpy().swapaxes(1, 2) for _, b in pairs]  # (S, O, 1)
+        *self.hidden, self.last = zip(across, biases, self.outputs, strict=True)
         # At what enters each layer.
         self.slopes = [np.empty((members, w.shape[1], batch), np.float32) for w in self.weights]
         self.ones = np.ones(batch, np.float32)
@@ -117,15 +120,13 @@ class Layers:
 
     def forward(self, x: Float[Array, "s i b"]) -> Float[Array, "s o b"]:
         """What leaves the last layer; it is overwritten by the next call."""
-        self.x, last = x, len(self.weights) - 1
-        for k, (weight, bias, output) in enumerate(
-            zip(self.weights, self.biases, self.outputs, strict=True)
-        ):
-            x = np.matmul(weight.swapaxes(1, 2), x, out=output)
-            np.add(x, bias, out=x)
-            if k < last:
-                self.activate(x)
-        return x
+        self.x = x
+        for weight, bias, output in self.hidden:
+            x = np.matmul(weight, x, out=output)
+            self.activate(np.add(x, bias, out=x))
+        weight, bias, output = self.last
+        x = np.matmul(weight, x, out=output)
+        return np.add(x, bias, out=x)
 
     def backward(self, slope: Float[Array, "s o b"], whole: bool = True) -> Array:
         """Fill the gradients from the slope at the output; return the slope at the input.
@@ -186,9 +187,18 @@ ACTIVATE: dict[Activation, Callable[[Array], object]] = {
     "leaky_relu": leaky_relu,
 }
 
-# From the slope after an activation to that before it, in place; `y` is the activation's output.
+
+def tanh_slope(slope: Array, y: Array) -> None:
+    """1 - y^2."""
+    np.multiply(y, y, out=y)
+    np.subtract(1, y, out=y)
+    np.multiply(slope, y, out=slope)
+
+
+# From the slope after an activation to that before it, in place. `y` is the activation's output,
+# which nobody needs any more.
 SLOPE: dict[Activation, Callable[[Array, Array], object]] = {
-    "tanh": lambda slope, y: np.multiply(slope, 1 - y * y, out=slope),
+    "tanh": tanh_slope,
     "relu": lambda slope, y: np.multiply(slope, y > 0, out=slope),
     "leaky_relu": lambda slope, y: np.multiply(
         slope, np.where(y > 0, np.float32(1), np.float32(0.2)), out=slope

@@ -1,5 +1,6 @@
 """The one training loop, for an ensemble of members at once."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,8 +112,9 @@ class Training:
                 batches = features_first(self.feed.block("batch", self.step, most))
                 for x, eps in zip(batches, features_first(noise[: len(batches)]), strict=True):
                     values = written_out.step(x, eps)
-                    if not np.isfinite(values["loss"].sum()):
-                        self._freeze(np.flatnonzero(~np.isfinite(values["loss"])).tolist())
+                    loss = values["loss"]
+                    if not math.isfinite(loss.dot(loss)):  # the quickest way to look at all
+                        self._freeze(np.flatnonzero(~np.isfinite(loss)).tolist())
                     self._descend(written_out.gradients, ["model"])
                     self.step += 1
         return {name: torch.from_numpy(value) for name, value in values.items()}

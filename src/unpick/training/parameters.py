@@ -29,10 +29,13 @@ class EnsembleOptimiser:
         self.frozen: list[int] = []
         self.rates = {k: optimiser.learning_rate for k, optimiser in enumerate(optimisers)}
         self.one_rate = len(set(self.rates.values())) == 1
+        # The number of a step as the kernels take it: filling it is cheaper than making one.
+        self.count = torch.zeros((), device=self.values[0].device)
 
     def descend(self, gradients: Iterable[Tensor], step: int) -> None:
         """Take step number `step`, counted from one, of every member that is not frozen."""
         whole = (self.values, [g.contiguous() for g in gradients], self.first, self.second)
+        self.count.fill_(step)
         if self.one_rate:
             self._step(next(iter(self.rates.values())), step, *whole)
         else:
@@ -54,9 +57,9 @@ class EnsembleOptimiser:
     ) -> None:
         match self.optimiser:
             case Adam() as adam:
-                adam_step(values, gradients, first, second, step, rate, adam, self.eps)
+                adam_step(values, gradients, first, second, step, rate, adam, self.eps, self.count)
             case Adagrad():
-                adagrad_step(values, gradients, second, step, rate)
+                adagrad_step(values, gradients, second, rate, self.count)
             case other:
                 raise ValueError(f"optimiser must be Adam or Adagrad, got {other}")
 
@@ -98,21 +101,21 @@ def adam_step(
     rate: float,
     adam: Adam,
     eps: float,
+    count: Tensor,
 ) -> None:
     """Step number `step` of Adam, in place: values and both moments.
 
-    By PyTorch's fused kernel, which is private to it; by plain operations in a version, or on a
-    device, without.
+    By PyTorch's fused kernel, which is private to it and takes the step as a tensor, `count`; by
+    plain operations in a version, or on a device, without.
     """
-    device = values[0].device
-    if device.type in FUSED["adam"] and hasattr(torch, "_fused_adam_"):
+    if count.device.type in FUSED["adam"] and hasattr(torch, "_fused_adam_"):
         torch._fused_adam_(
             values,
             gradients,
             first,
             second,
             [],
-            [torch.tensor(float(step)).to(device)] * len(values),
+            [count] * len(values),
             lr=rate,
             beta1=adam.beta1,
             beta2=adam.beta2,
@@ -130,16 +133,20 @@ def adam_step(
 
 
 def adagrad_step(
-    values: list[Tensor], gradients: list[Tensor], second: list[Tensor], step: int, rate: float
+    values: list[Tensor],
+    gradients: list[Tensor],
+    second: list[Tensor],
+    rate: float,
+    count: Tensor,
 ) -> None:
-    """Step number `step` of Adagrad, in place: values and sums of squares; see `adam_step`."""
-    eps, device = 1e-10, values[0].device
-    if device.type in FUSED["adagrad"] and hasattr(torch, "_fused_adagrad_"):
+    """A step of Adagrad, in place: values and sums of squares; see `adam_step`."""
+    eps = 1e-10
+    if count.device.type in FUSED["adagrad"] and hasattr(torch, "_fused_adagrad_"):
         torch._fused_adagrad_(
             values,
             gradients,
             second,
-            [torch.tensor(float(step)).to(device)] * len(values),
+            [count] * len(values),
             lr=rate,
             lr_decay=0.0,
             weight_decay=0.0,

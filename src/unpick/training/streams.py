@@ -63,7 +63,8 @@ class Streams:
                 torch.randperm(len(indices), generator=generator(seed, purpose, epoch))
                 for seed in self.seeds
             ]
-            self._blocks[purpose] = epoch, indices[torch.stack(orders)]
+            drawn = indices.index_select(0, torch.cat(orders))
+            self._blocks[purpose] = epoch, drawn.view(len(orders), -1)
         several = self._blocks[purpose][1][:, place * size : min(place + count, steps) * size]
         return several.unflatten(1, (-1, size)).transpose(0, 1)
 
