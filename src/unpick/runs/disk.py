@@ -33,7 +33,7 @@ from torch import Tensor
 
 import unpick
 from unpick.devices import find_device
-from unpick.models import Model, NetworkFactory, build
+from unpick.models import Model, NetworkFactory, OwnNetwork, build
 from unpick.training.config import RunConfig, dumps, from_json
 
 LOGS = ("log.jsonl", "latents.jsonl")
@@ -160,6 +160,8 @@ def read(path: Path, device: str = "cpu", network: NetworkFactory | None = None)
     if not (path / "results.json").exists():
         return None
     config = read_config(path)
+    if network is not None and isinstance(config.model.network, OwnNetwork):
+        config.model.network.check(network)
     try:
         results = json.loads((path / "results.json").read_text())
         digest, _ = results["weights_sha256"], results["seconds"]
