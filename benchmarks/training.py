@@ -10,10 +10,13 @@ column says how far their losses agree.
 """
 
 import argparse
+import math
 import statistics
+import subprocess
 import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from rich.console import Console
@@ -224,11 +227,27 @@ def task(name: str) -> Task:
 NAMES = ("synth-lin", "synth-nonlin", "MNIST-size MLP", "sprites MLP", "convolutional")
 
 
+def in_jax(options, name):
+    """Seed-steps a second of two processes with JAX, one a core; nan for other models."""
+    if not name.startswith("synth"):
+        return math.nan
+    script = Path(__file__).with_name("jax_training.py")
+    share = str(options.seeds // 2)
+    processes = [
+        subprocess.Popen(
+            [options.jax, str(script), name, share, str(core)], stdout=subprocess.PIPE, text=True
+        )
+        for core in range(2)
+    ]
+    return sum(float(process.communicate()[0]) for process in processes)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--repeats", type=int, default=5)
     arguments.add_argument("--seeds", type=int, default=10)
     arguments.add_argument("--only", default="")
+    arguments.add_argument("--jax", default="", help="a Python with JAX, to compare with")
     options = arguments.parse_args()
     top = peak()
     table = Table(
@@ -243,6 +262,7 @@ def main():
         "GFLOP/s",
         "of peak",
         "agrees to",
+        *(["JAX"] if options.jax else []),
     ):
         table.add_column(column, justify="left" if column == "model" else "right")
     for name in NAMES:
@@ -271,6 +291,7 @@ def main():
             f"{gigaflops:.3g}",
             f"{gigaflops / top:.0%}",
             f"{difference:.0e}",
+            *([f"{in_jax(options, name) / loop:.0f}x"] if options.jax else []),
         )
     Console(width=110).print(table)
 

@@ -16,7 +16,11 @@ from unpick.cli.train import train_options
 
 HOUSE = Path(__file__).parent.parent
 DOCS = HOUSE / "docs"
-TUTORIALS = [DOCS / "getting-started.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+TUTORIALS = [
+    DOCS / "getting-started.md",
+    DOCS / "devices.md",
+    *sorted((DOCS / "tutorials").glob("*.md")),
+]
 RUN = [HOUSE / "README.md", *TUTORIALS]
 PROSE = [p for p in sorted(DOCS.rglob("*.md")) if p.parent.name != "results"] + [RUN[0]]
 BLOCK = r"(?:<!-- quick: (.*?) -->\n)?```python\n(.*?)```(?:\n\n```text\n(.*?)```)?"

@@ -5,9 +5,11 @@ A configuration never names a device: it says what is computed, not where.
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Literal
 
 import torch
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from unpick.names import unknown_choice
@@ -76,6 +78,24 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
     if precision != "bf16":
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16)
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """Inside the block PyTorch and NumPy use so many threads; small networks are fastest with one.
+
+    Threads that share a small step wait for each other, on a busy machine longer than it takes.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        with _libraries().limit(limits=number, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+_libraries = cache(ThreadpoolController)  # finding them takes longer than setting them
 
 
 def send(x: Tensor, device: torch.device) -> Tensor:

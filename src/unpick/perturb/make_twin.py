@@ -13,12 +13,13 @@ from torch import Tensor
 from unpick.data import Perturbed
 from unpick.data.dataset import Store
 from unpick.data.twins import load_pixels, reflect, save_twin
+from unpick.devices import threads
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.contest import Contest, Losses, train_in_slices
 from unpick.perturb.pictures import draw_pictures
 from unpick.perturb.select_restarts import check_score, score_restarts, select_restarts
 from unpick.runs import Runner, disk, load_together, make
-from unpick.runs.executor import locked, threads, trains_together
+from unpick.runs.executor import locked, trains_together
 from unpick.training.config import to_json, without_paths
 from unpick.training.progress import Bars, ProgressUpdate
 

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
-from threadpoolctl import threadpool_limits
 
 from unpick.data import DataConfig, Dataset
-from unpick.devices import find_device
+from unpick.devices import find_device, threads
 from unpick.models import MLP, ModelConfig, NetworkFactory, build
 from unpick.runs import disk, event_log
 from unpick.runs.disk import Run
@@ -145,18 +144,6 @@ def _work(configs: list[RunConfig], runner: Runner, show: Show) -> None:
 def _load(data: DataConfig) -> Dataset:
     """Cached, since a worker may train several groups on the same data."""
     return data.load()
-
-
-@contextlib.contextmanager
-def threads(number: int) -> Iterator[None]:
-    """Set the number of threads inside the block; small networks are fastest with one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        with threadpool_limits(number):  # of NumPy's products
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _common_step(found: dict[RunConfig, dict[int, Path]]) -> tuple[int, list[RunConfig]]:

@@ -8,7 +8,8 @@ Arrays have features before observations, (S, features, batch): halves of the en
 contiguous, and a bias is added along the longest axis.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TypeGuard
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.devices import threads
 from unpick.models import MLP, Autoencoder, Model
 from unpick.models.likelihood import Likelihood
 from unpick.models.networks import Activation, Dense
@@ -25,6 +27,9 @@ from unpick.objectives import AE, BetaVAE, ObjectiveConfig
 # The objectives whose gradient is written out, each with its posterior. By exact type: a subclass
 # may minimise something else.
 WRITTEN_OUT: dict[type, Family] = {AE: "delta", BetaVAE: "diagonal"}
+
+# Multiplications of one matrix product from which several threads are faster than one.
+LARGE = 5_000_000
 
 Array = np.ndarray
 
@@ -67,11 +72,19 @@ class WrittenOut:
         self.gradients = self.encoder.gradients + self.decoder.gradients
         self.distortion = DISTORTIONS[model.config.likelihood]
         self.latents = model.config.latents
+        products = [batch * w[0].size for w in self.encoder.weights + self.decoder.weights]
+        self.small = max(products) < LARGE
         self.beta: Array | None = None
         if isinstance(objective, BetaVAE):
             # A tensor of S values in an ensemble whose members differ, one number otherwise.
             self.beta = np.asarray(objective.beta, dtype=np.float32).reshape(-1)
             self.weight = self.beta[:, None, None] / np.float32(batch)
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Inside the block steps may be taken: infinite numbers are no warning to anybody."""
+        with np.errstate(all="ignore"), threads(1) if self.small else nullcontext():
+            yield
 
     def step(
         self, x: Float[Array, "s p b"], noise: Float[Array, "s d b"]

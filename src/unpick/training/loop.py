@@ -105,7 +105,7 @@ class Training:
     ) -> dict[str, Float[Tensor, "s"]]:
         """The same, with batches and noise of many steps at once."""
         shape = (self.config.batch, self.config.model.latents)
-        with np.errstate(all="ignore"):  # a loss that is not finite is looked for below
+        with written_out.ready():
             while self.step < until:
                 noise = self.streams.normal_block("noise", self.step, shape)
                 most = min(len(noise), until - self.step)
