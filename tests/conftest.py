@@ -7,6 +7,9 @@ import torch
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+# They change the process that imports them: `tests/test_devices.py` gives them one of their own.
+collect_ignore = ["accelerator.py", "on_accelerator.py"]
+
 # The same draws on every machine, however slow it is.
 settings.register_profile("unpick", derandomize=True, deadline=None)
 settings.load_profile("unpick")

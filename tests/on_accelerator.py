@@ -197,6 +197,7 @@ def cases():
 
 
 def main():
+    torch.set_num_threads(1)
     with Accelerator():
         for name, case in cases():
             try:

@@ -123,13 +123,15 @@ def test_parquet_without_a_reader_says_what_to_install(folder, monkeypatch):
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames_and_parquet(folder, library, rng):
-    frames = pytest.importorskip(library)
+    frames = importlib.import_module(library)
     columns = {"a": rng.normal(size=20), "b": rng.integers(5, size=20), "c": list("xyxyx" * 4)}
     frame = frames.DataFrame(columns)
-    path = folder / "t.parquet"
-    frame.to_parquet(path) if library == "pandas" else frame.write_parquet(path)
+    tables = [frame]
+    if library == "polars":  # pandas writes parquet with pyarrow, which we do without
+        frame.write_parquet(folder / "t.parquet")
+        tables.append(folder / "t.parquet")
     expected = from_table(columns, factors=["c"])
-    for table in (frame, path):
+    for table in tables:
         data = from_table(table, factors=["c"])
         rows = torch.arange(20)
         assert torch.equal(data.observe(rows), expected.observe(rows))

@@ -24,9 +24,9 @@ from unpick.models.networks import Activation, Dense
 from unpick.models.posterior import Family
 from unpick.objectives import AE, BetaVAE, ObjectiveConfig
 
-# The objectives whose gradient is written out, each with its posterior. By exact type: a subclass
+# The objectives whose gradient is written out, each with its posteriors. By exact type: a subclass
 # may minimise something else.
-WRITTEN_OUT: dict[type, Family] = {AE: "delta", BetaVAE: "diagonal"}
+WRITTEN_OUT: dict[type, tuple[Family, ...]] = {AE: ("delta",), BetaVAE: ("diagonal", "full")}
 
 # Multiplications of one matrix product from which several threads are faster than one.
 LARGE = 5_000_000
@@ -40,7 +40,7 @@ def applies(model: Model, objective: ObjectiveConfig) -> TypeGuard[Autoencoder]:
     return (
         type(model) is Autoencoder
         and type(network) is MLP
-        and WRITTEN_OUT.get(type(objective)) == config.posterior
+        and config.posterior in WRITTEN_OUT.get(type(objective), ())
         and {network.encoder_activation, network.decoder_activation} <= ACTIVATE.keys()
         and config.likelihood in DISTORTIONS
         and all(p.device.type == "cpu" and p.dtype == torch.float32 for p in model.parameters())
@@ -79,6 +79,11 @@ class WrittenOut:
             # A tensor of S values in an ensemble whose members differ, one number otherwise.
             self.beta = np.asarray(objective.beta, dtype=np.float32).reshape(-1)
             self.weight = self.beta[:, None, None] / np.float32(batch)
+        # The rows of the encoder's output that hold row i of L, below its diagonal.
+        d, self.below = self.latents, list[tuple[int, slice]]()
+        if model.config.posterior == "full":
+            starts = [2 * d + i * (i - 1) // 2 for i in range(d + 1)]
+            self.below = [(i, slice(starts[i], starts[i + 1])) for i in range(1, d)]
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -96,17 +101,24 @@ class WrittenOut:
             distortion = self.distortion(x, output)
             self.encoder.backward(self.decoder.backward(output), whole=False)
             return {"loss": distortion, "distortion": distortion}
-        mean, log_var = q[:, :d], q[:, d:]
+        mean, log_var = q[:, :d], q[:, d : 2 * d]
         scale = np.exp(0.5 * log_var)
         shift = scale * noise
-        output = self.decoder.forward(mean + shift)
+        z = mean + shift
+        for i, row in self.below:
+            z[:, i] += np.add.reduce(q[:, row] * noise[:, :i], 1)
+        output = self.decoder.forward(z)
         distortion = self.distortion(x, output)
         pull = self.decoder.backward(output)
         excess = scale * scale - 1
-        kl = np.add.reduce((mean * mean + excess - log_var).reshape(len(x), -1), 1) * (0.5 / b)
+        kl = np.add.reduce((mean * mean + excess - log_var).reshape(len(x), -1), 1)
         # The slopes take the place of what they belong to.
         np.multiply(0.5, self.weight * excess + pull * shift, out=log_var)
         np.add(pull, self.weight * mean, out=mean)
+        for i, row in self.below:
+            kl += np.add.reduce((q[:, row] * q[:, row]).reshape(len(x), -1), 1)
+            q[:, row] = pull[:, i : i + 1] * noise[:, :i] + self.weight * q[:, row]
+        kl *= 0.5 / b
         self.encoder.backward(q, whole=False)
         return {"loss": distortion + self.beta * kl, "distortion": distortion, "kl": kl}
 
