@@ -94,6 +94,10 @@ def make_own_files():
     Path("photos").mkdir()
     for k, image in enumerate(x):
         Image.fromarray(image[0]).save(f"photos/{k}.png")
+    example = HOUSE / "examples" / "residual_vae.py"
+    Path("examples").mkdir()
+    for place in ("examples/residual_vae.py", "my_nets.py"):
+        Path(place).write_text(example.read_text())
 
 
 @pytest.mark.parametrize("page", [page for page in PROSE if commands(page)], ids=name)
