@@ -187,6 +187,9 @@ folder and taken again only if its code or settings change. Several runs add a s
   --draws N     resamples for the intervals (100); 0 leaves them out
   --json        JSON, with matrices and values per factor
   --csv FILE    write one line a run and measure, with the ends of its interval
+  --device D    auto (a GPU if there is one; the default), cpu, cuda, cuda:1, mps
+  --model FILE.py:function
+                made the networks of the runs, if they are your own; this file is run
 
   unpick measure runs/synth-lin-*
   unpick measure runs/NAME --learner gradient-boosting --draws 0 --json > scores.json"""
