@@ -14,7 +14,9 @@ from unpick.study import Outcome, Results
 from unpick.study.sweep import beta_of, sweep_table
 
 CELLS = STUDY.cells("quick")
-COMPUTED = {name: computed.COMPUTED[name]("quick") for name in ("limits", "linear")}
+with pytest.MonkeyPatch.context() as patched:
+    patched.setattr(computed, "CURVE", 40)
+    COMPUTED = {name: computed.COMPUTED[name]("quick") for name in ("limits", "linear")}
 LIMITS = {"points": 0.09, "circles": 1.09, "groups": 10.09}  # twice radius^2 / 2, added up
 
 
