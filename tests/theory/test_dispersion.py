@@ -5,6 +5,8 @@ from inspect import unwrap
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binom
+from torch.nn.functional import softplus
 
 from unpick.theory.dispersion import train_bernoulli_twins, train_twins
 
@@ -25,16 +27,31 @@ def test_a_power_of_two_scales_without_rounding():
     assert torch.equal(*(getattr(train_twins(x, 4.0, 0.5), name) for name in ("beta_vae", "vae")))
 
 
+@pytest.mark.parametrize(("optimiser", "rounding"), [("sgd", 1e-12), ("adam", 1e-4)])
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_the_mean_of_k_observations_is_a_bernoulli_twin(optimiser, rounding, k):
+    """Theorem 3 at beta = 1/k, with the binomial likelihood of scipy for the twin's cost."""
+    x = torch.rand(30, 4, generator=torch.Generator().manual_seed(0)).round()
+    found = train_bernoulli_twins(x, 1 / k, hidden=5, optimiser=optimiser)
+    assert found.difference < rounding
+    odds = torch.linspace(-3, 3, 7)
+    for white in (0, 1):  # k white observations of k, or none
+        cost = k * (softplus(odds) - white * odds)
+        said = -binom.logpmf(k * white, k, torch.sigmoid(odds).double())
+        assert cost.numpy() == pytest.approx(said, rel=1e-4)
+
+
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_a_tempered_bernoulli_vae_is_another(optimiser):
-    """Theorem 3: there is no twin, but at beta = 1, where it is the same model."""
+    """Theorem 3: there is no twin unless beta = 1/k."""
     x = torch.rand(30, 4, generator=torch.Generator().manual_seed(0)).round()
     apart = [
         train_bernoulli_twins(x, beta, hidden=5, optimiser=optimiser).difference
-        for beta in (1.0, 1.1, 2.0)
+        for beta in (1.0, 1.1, 2.0, 0.4)
     ]
     assert apart[0] == 0
     assert 1e-3 < apart[1] < apart[2]
+    assert apart[3] > 1e-3
 
 
 def test_a_bernoulli_decoder_learns_the_log_odds_times_beta():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
+from math import inf, isclose
 from typing import Literal, get_args
 
 import torch
@@ -91,28 +91,36 @@ def train_bernoulli_twins(
     steps: int = 100,
     seed: int = 0,
 ) -> LikelihoodTwins:
-    r"""Train a beta-VAE with Bernoulli likelihood and the VAE that comes nearest to a twin.
+    r"""Train a beta-VAE with Bernoulli likelihood and its twin, or the VAE nearest to one.
 
-    .. math:: p(x|z)^{1/\beta} \big/ \textstyle\sum_{x'} p(x'|z)^{1/\beta}
+    For beta = 1/k the twin takes an observation for the mean of k, whose log-likelihood is
 
-    is the Bernoulli distribution with log-odds divided by beta. The sum over black and white is
-    not constant. Without it the log-likelihood would equal that of the beta-VAE, but belong to no
-    distribution (Allen 2024, theorem 3, claims otherwise). Arguments are those of `train_twins`;
-    observations lie in [0, 1].
+    .. math:: k\, (x\, o - \log(1 + e^o)) + const
+
+    with log-odds o: both models train alike (Allen 2024, theorem 3, Bernoulli case). For other
+    betas p(x|z)^{1/beta} belongs to no distribution, and we compare with the nearest one that is
+    Bernoulli again: renormalised over black and white, with log-odds divided by beta. Arguments
+    are those of `train_twins`; observations lie in [0, 1].
 
     Example:
-        >>> [train_bernoulli_twins(torch.eye(4), beta).difference > 0.1 for beta in (1.0, 4.0)]
-        [False, True]
+        >>> [train_bernoulli_twins(torch.eye(4), b).difference > 1e-12 for b in (0.2, 1.0, 4.0)]
+        [False, False, True]
     """
     _check_positive(beta=beta, rate=rate)
     if x.numel() and not 0 <= x.min() <= x.max() <= 1:
         raise ValueError(f"x must lie in [0, 1], got {x.min():g} to {x.max():g}")
     training = _Training(x, latents, hidden, optimiser, steps, seed)
 
-    def entropy(scale: float) -> Cost:
-        return lambda output, x: (softplus(output / scale) - x * output / scale).sum(1)
+    def entropy(observations: float, scale: float) -> Cost:
+        return lambda o, x: observations * (softplus(o / scale) - x * o / scale).sum(1)
 
-    return training.twins(entropy(1.0), entropy(beta), beta, rate)
+    twin = entropy(1 / beta, 1.0) if is_mean_of_observations(beta) else entropy(1.0, beta)
+    return training.twins(entropy(1.0, 1.0), twin, beta, rate)
+
+
+def is_mean_of_observations(beta: float) -> bool:
+    """Whether beta is 1/k for a whole k, to rounding; Bernoulli VAEs have a twin only then."""
+    return beta < 2 and isclose(1 / beta, round(1 / beta), rel_tol=1e-12)
 
 
 def _check_positive(**sizes: float) -> None:

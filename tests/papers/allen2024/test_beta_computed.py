@@ -23,6 +23,7 @@ ALIKE = {
     "not scaled": [0.5] * 4,
     "bernoulli": [0.0] * 4,
     "tempered": [0.0] * 2,
+    "whole": [0.0] * 2,
     "least": [0.3] * 4,
 }
 
@@ -54,14 +55,15 @@ def test_a_likelihood_with_a_negative_probability_is_none():
     assert verdict.holds is False
     assert "-0.100 at beta 2 and 0.000 at beta 4" in verdict.evidence
     assert "at 0.5 and 0.2 there is a twin" in verdict.evidence
-    none = claims.bernoulli_twins(planted(least=[-0.1, 0.0, 0.5, -0.1]))
-    assert "there is a twin" not in none.evidence
+    for change in ({"least": [-0.1, 0.0, 0.5, -0.1]}, {"whole": [0.0, 0.1]}):
+        assert "there is a twin" not in claims.bernoulli_twins(planted(**change)).evidence
 
 
 def test_trained_twins():
     assert computed.gaussian(0.3) < 1e-12 < computed.gaussian(0.3, "adam") < 1e-4
     assert computed.bernoulli(1.0) == 0
-    assert computed.bernoulli(3.0) > 0.1
+    assert computed.bernoulli(0.1) < 1e-12
+    assert min(computed.bernoulli(0.3), computed.bernoulli(3.0)) > 0.1
 
 
 def test_distances_and_probabilities_are_named_by_their_pairs(monkeypatch):
@@ -79,17 +81,21 @@ def test_distances_and_probabilities_are_named_by_their_pairs(monkeypatch):
         assert found[name] == [(*kind, beta) for beta in computed.SCALED]
     assert found["bernoulli"] == [*computed.SCALED]
     assert found["tempered"] == [*computed.TEMPERED]
+    assert found["whole"] == [*computed.WHOLE]
     assert [least < -1e-3 for least in found["least"]] == [True, True, False, False]
 
 
 def test_twins_that_end_at_the_same_weights_are_drawn_at_rounding():
     (axes,) = figures.draw_twins(planted()).axes
-    drawn = {line.get_label(): set(line.get_ydata()) for line in axes.lines}
+    drawn = {
+        line.get_label(): (len(line.get_xdata()), set(line.get_ydata())) for line in axes.lines
+    }
     assert drawn == {
-        "Gaussian, variance not scaled": {0.5},
-        "Bernoulli": {1e-16},
-        "Gaussian, Adam": {1e-7},
-        "Gaussian, SGD": {1e-15},
+        "Gaussian, variance not scaled": (4, {0.5}),
+        "Bernoulli, no twin: the nearest": (2, {1e-16}),
+        "Gaussian, Adam": (4, {1e-7}),
+        "Bernoulli, beta = 1/k": (2, {1e-16}),
+        "Gaussian, SGD": (4, {1e-15}),
     }
     assert figures.draw_twins(replace(planted(), outcomes=())) is None
 

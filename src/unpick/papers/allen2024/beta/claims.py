@@ -195,7 +195,7 @@ def gaussian_twins(results: Results) -> Verdict:
         return Verdict(None, "")
     twins = results.computed["twins"]
     sgd, adam, apart = max(twins["sgd"]), max(twins["adam"]), min(twins["not scaled"])
-    evidence = f"100 steps at beta {', '.join(f'{b:g}' for b in SCALED)}: weights end {sgd:.0e} "
+    evidence = f"100 steps at beta {', '.join(f'{b:.2g}' for b in SCALED)}: weights end {sgd:.0e} "
     evidence += f"of their way apart with SGD, its rate scaled by beta, {adam:.0e} with Adam as "
     evidence += f"it is; {apart:.0%} or more if the variance is not scaled"
     return Verdict(sgd < ROUNDING and adam < 1e-3 < apart, evidence)
@@ -212,6 +212,7 @@ def bernoulli_twins(results: Results) -> Verdict:
     evidence = f"the only candidate has a probability of {' and '.join(below)}; beside the "
     evidence += f"nearest Bernoulli VAE weights end {apart[0]:.0%} and {apart[1]:.0%} of their "
     evidence += "way apart"
-    if min(least[beta] for beta in WHOLE) > -ROUNDING:
-        evidence += f"; at {WHOLE[0]:g} and {WHOLE[1]:g} there is a twin (ledger A-T3)"
+    if min(least[beta] for beta in WHOLE) > -ROUNDING and max(twins["whole"]) < ROUNDING:
+        evidence += f"; at {WHOLE[0]:g} and {WHOLE[1]:g} there is a twin, the mean of 2 and of 5 "
+        evidence += f"observations, and weights end {max(twins['whole']):.0e} apart (ledger A-T3)"
     return Verdict(min(least.values()) > -ROUNDING and max(apart) < ROUNDING, evidence)

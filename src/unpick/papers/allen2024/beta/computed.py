@@ -20,7 +20,7 @@ from unpick.papers.allen2024.ledger.beta import scaled_likelihood
 from unpick.study.study import Scale
 from unpick.theory.dispersion import Optimiser, train_bernoulli_twins, train_twins
 
-SCALED = (0.1, 0.3, 3.0, 10.0)  # betas of the pairs: powers of two would hide rounding
+SCALED = (1 / 10, 1 / 3, 3.0, 10.0)  # betas of the pairs: powers of two would hide rounding
 TEMPERED = (2.0, 4.0)  # betas with no Bernoulli twin
 WHOLE = (0.5, 0.2)  # betas of the mean of two and of five Bernoulli observations
 VARIANCE, HIDDEN = 0.5, 16
@@ -59,7 +59,8 @@ def compute_linear_vaes(scale: Scale) -> dict[str, Any]:
 def compute_twins(scale: Scale) -> dict[str, Any]:
     """How far trained pairs of theorem 3 end apart, a value for each beta; see `gaussian`.
 
-    And the `least` probability of the only likelihood that a Bernoulli twin could have.
+    `bernoulli` is by beta: the twin if it is 1/k, else the nearest VAE. `least` is the least
+    probability of the only likelihood that a Bernoulli twin could have.
     """
     return {
         "sgd": [gaussian(beta) for beta in SCALED],
@@ -67,6 +68,7 @@ def compute_twins(scale: Scale) -> dict[str, Any]:
         "not scaled": [gaussian(beta, scaled=False) for beta in SCALED],
         "bernoulli": [bernoulli(beta) for beta in SCALED],
         "tempered": [bernoulli(beta) for beta in TEMPERED],
+        "whole": [bernoulli(beta) for beta in WHOLE],
         "least": [
             float(scaled_likelihood("Bernoulli", beta).min()) for beta in (*TEMPERED, *WHOLE)
         ],
@@ -121,7 +123,10 @@ def gaussian(beta: float, optimiser: Optimiser = "sgd", *, scaled: bool = True) 
 
 
 def bernoulli(beta: float) -> float:
-    """The same for a Bernoulli VAE and the nearest one, trained on signs of eight projections."""
+    """The same for a Bernoulli VAE and its twin, or the nearest VAE where there is none.
+
+    They are trained on the signs of eight projections.
+    """
     across = torch.randn(2, 8, generator=torch.Generator().manual_seed(0))
     return train_bernoulli_twins((points() @ across > 0).float(), beta, hidden=HIDDEN).difference
 

@@ -17,6 +17,7 @@ from unpick.papers.allen2024.beta.readings import LEVELS
 from unpick.probe import Probe, probe_run
 from unpick.study.study import Outcome, Results
 from unpick.study.sweep import sweep, sweep_table
+from unpick.theory.dispersion import is_mean_of_observations
 
 SHOWN = 1500  # points of a picture
 DRAWN = 100  # posteriors of a picture
@@ -96,11 +97,15 @@ def draw_twins(results: Results) -> Figure | None:
     """How far pairs of VAEs end apart, against beta."""
     if not results.outcomes:
         return None
-    names = {
-        "not scaled": "Gaussian, variance not scaled",
-        "bernoulli": "Bernoulli",
-        "adam": "Gaussian, Adam",
-        "sgd": "Gaussian, SGD",
-    }
-    apart = {name: np.array(results.computed["twins"][key]) for key, name in names.items()}
-    return plots.twin_differences(np.array(SCALED), apart)
+    beta, twins = np.array(SCALED), results.computed["twins"]
+    exact = np.array([is_mean_of_observations(each) for each in SCALED])
+    bernoulli = np.array(twins["bernoulli"])
+    return plots.twin_differences(
+        {
+            "Gaussian, variance not scaled": (beta, np.array(twins["not scaled"])),
+            "Bernoulli, no twin: the nearest": (beta[~exact], bernoulli[~exact]),
+            "Gaussian, Adam": (beta, np.array(twins["adam"])),
+            "Bernoulli, beta = 1/k": (beta[exact], bernoulli[exact]),
+            "Gaussian, SGD": (beta, np.array(twins["sgd"])),
+        }
+    )

@@ -159,18 +159,18 @@ def collapse(
 
 
 def twin_differences(
-    beta: Float[Array, "b"], curves: Mapping[str, Float[Array, "b"]], rounding: float = 1e-16
+    curves: Mapping[str, tuple[Float[Array, "b"], Float[Array, "b"]]], rounding: float = 1e-16
 ) -> Figure:
     """How far two models that are said to be the same end apart, against beta.
 
     Args:
-        beta: In rising order.
-        curves: For each pair the distance of their weights as a share of the way they went.
+        curves: For each pair betas in rising order, and the distance of the weights as a share of
+            the way they went.
         rounding: Where a distance of 0 is drawn.
     """
     figure = Figure(figsize=(6.2, 3.0), layout="constrained")
     axes = figure.subplots()
-    for (name, values), colour in zip(curves.items(), COLOURS, strict=False):
+    for (name, (beta, values)), colour in zip(curves.items(), COLOURS, strict=False):
         axes.plot(beta, np.maximum(values, rounding), "o-", color=colour, ms=4, label=name)
     axes.set(xscale="log", yscale="log", xlabel="beta", ylabel="weights end apart by")
     axes.set_ylim(rounding / 3, 3)

@@ -150,8 +150,10 @@ of black and white pixels fixes their variance. See A-T3 and A-C3.1 in the ledge
             "one without but with beta times the variance of the likelihood. Shown is the "
             "distance of their weights after 100 steps, as a share of how far the weights moved. "
             "Gaussian pairs differ by rounding, with SGD if its rate is scaled too; Adam's "
-            "epsilon adds a little. A Bernoulli VAE is compared with the nearest one, whose "
-            "log-odds are divided by beta.",
+            "epsilon adds a little. A Bernoulli pair does so too for beta = 1/k, where the twin's "
+            "likelihood is that of the mean of k observations. For beta above 1 no likelihood has "
+            "beta times the variance; there we show the nearest VAE, whose log-odds are divided "
+            "by beta.",
             draw_twins,
         ),
     ),
