@@ -52,7 +52,8 @@ def by_paper(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
 def _line(judgement: Judgement) -> tuple[str | Link | Marked, ...]:
     entry, word = judgement.entry, judgement.word
     size = f": {judgement.evidence.size}" if judgement.evidence.size else ""
-    return Link(entry.id, f"#{entry.id}"), entry.title, Marked(f"{word}{size}", MARKS[word])
+    also = "; read charitably, holds" if judgement.charitable else ""
+    return Link(entry.id, f"#{entry.id}"), entry.title, Marked(f"{word}{size}{also}", MARKS[word])
 
 
 def _summary(judgements: Sequence[Judgement]) -> str:
@@ -77,6 +78,8 @@ def entry_notes(judgement: Judgement) -> list[Note]:
         formula = f" $${correction.formula}$$" if correction.formula else ""
         notes.append(Note(f"{correction.text}{formula}", "Instead"))
         notes.append(_evidence_note(judgement.evidence, "Corrected"))
+    if judgement.charitable:
+        notes.append(Note(judgement.charitable, "Read charitably", "good", "holds"))
     if entry.remark:
         notes.append(Note(entry.remark))
     outcome = "lets pass" if judgement.mutation.holds else "rejects"
@@ -140,6 +143,7 @@ def ledger_document(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
             "errors": judgement.evidence.errors,
             "as printed": judgement.printed and judgement.printed.text,
             "correction": judgement.entry.correction and judgement.entry.correction.text,
+            "read charitably": judgement.charitable,
             "corrected formula": judgement.entry.correction and judgement.entry.correction.formula,
             "remark": judgement.entry.remark,
             "mutation": judgement.entry.mutation.text,

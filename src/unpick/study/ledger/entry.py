@@ -50,12 +50,15 @@ class Correction(Generic[Reading]):
         reading: The corrected reading, for the check.
         changes: `formula` if the claim stands once a formula is put right; `claim` if less holds
             than is claimed, or only under further assumptions.
+        charitable: Where a claim does not follow as printed: the sense in which it holds all the
+            same, if there is one that the source can have meant.
     """
 
     text: str
     formula: str
     reading: Reading
     changes: Literal["formula", "claim"] = "formula"
+    charitable: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,12 @@ class Judgement:
     printed: Evidence | None
     mutation: Evidence
     seconds: float
+
+    @property
+    def charitable(self) -> str:
+        """The sense in which a claim holds that does not follow as printed; often empty."""
+        literal = self.word == "does not follow as printed" and self.entry.correction
+        return literal.charitable if literal else ""
 
 
 def judge(entry: Entry[Any]) -> Judgement:

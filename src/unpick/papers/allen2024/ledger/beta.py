@@ -142,6 +142,8 @@ EQUIVALENT = Entry(
         r"\sum_x h(x) e^{x \theta / \beta} = e^{A(\theta) / \beta}, \quad h \geq 0",
         _divisible,
         changes="claim",
+        charitable="Of Gaussian likelihoods, which the paper uses it for, it holds at every "
+        "$\\beta$.",
     ),
     remark="$\\beta > 1$ asks for a fraction of an observation: values in $[0, 1]$ of mean $1/2$ "
     "have a variance of at most $1/4$, and $\\beta = 2$ would make it $1/2$. As an objective the "

@@ -14,7 +14,10 @@ from unpick.papers.allen2024.surfaces import (
     Map,
     arc_lengths,
     box_muller,
+    helicoid,
+    plane,
     polar,
+    strip,
     turn_latents,
 )
 from unpick.study.ledger.checks import Everywhere
@@ -83,10 +86,46 @@ def _curve_violation(log_density: LogDensity, instance: Drawn) -> float:
     return float((said - _by_length(decode, z)).abs().max())
 
 
-RIVALS: dict[str, dict[str, Map]] = {
+# Orthogonal columns, and singular values that differ at some point, but for the plane's.
+TRUTHS: dict[str, Map] = {
+    "plane": plane,
+    "stretched plane": partial(plane, b=2.0),
+    "strip": strip,
+    "helicoid": helicoid,
+    "polar plane": box_muller,
+}
+CHANGES: dict[str, dict[str, Map]] = {
     "rotation": {f"turned by {a} degrees": turn_latents(float(a)) for a in (45, 15, 30, 60, 75)},
     "nonlinear change": {"in polar latents": box_muller, "in Cartesian latents": polar},
 }
+
+
+@cache
+def has_own_speeds(decode: Map) -> bool:
+    """Whether each s_i depends on z_i alone."""
+    others = POINTS.flip(0)
+    mixed = torch.stack([POINTS[:, 0], others[:, 1]], 1)
+    own = torch.stack([_speeds(decode, POINTS)[:, 0], _speeds(decode, others)[:, 1]], 1)
+    return bool(torch.allclose(_speeds(decode, mixed), own))
+
+
+def can_turn_lengths(decode: Map, tolerance: float = 1e-6) -> bool:
+    """Whether lengths along the curves, turned in their plane, are independent as well.
+
+    A rival whose s_i, too, depend on its own latents alone has such lengths: both measure the
+    same flat surface. The log-density of lengths is l_1(y_1) + l_2(y_2); turned by an angle, it
+    is a sum again if and only if l_1''(y_1) = l_2''(y_2) everywhere.
+    """
+    z = POINTS.clone().requires_grad_()
+
+    def along(values: Tensor) -> Tensor:  # derivatives by length
+        (slope,) = torch.autograd.grad(values.sum(), z, create_graph=True)
+        return slope / speed
+
+    jacobian = torch.autograd.functional.jacobian(lambda z: decode(z).sum(0), z, create_graph=True)
+    speed = jacobian.norm(dim=0)
+    bend = along(along(log_normal(z) - speed.log()))
+    return bool((bend[:, :1] - bend[:, 1]).abs().max() < tolerance)
 
 
 @cache
@@ -102,15 +141,18 @@ def is_rival(decode: Map, change: Map, tolerance: float = 1e-6) -> bool:
 def _identified_check(excluded: Callable[[Map, str], bool]) -> Evidence:
     """Look for rivals that the claim excludes, for a decoder and a kind of change."""
     found, tried = [], 0
-    for name, decode in SURFACES.items():
-        for kind, changes in RIVALS.items():
+    for name, decode in TRUTHS.items():
+        for kind, changes in CHANGES.items():
             if not excluded(decode, kind):
                 continue
             tried += len(changes)
             equals = [how for how, change in changes.items() if is_rival(decode, change)]
             more = f" (and {len(equals) - 1} other {kind}s)" if len(equals) > 1 else ""
             found += [f"the {name} {equals[0]}{more}"] if equals else []
-    text = f"{tried} decoders that the claim excludes, for {len(SURFACES)} surfaces"
+        if has_own_speeds(decode) and excluded(decode, "turned lengths"):
+            tried += 1
+            found += [f"the {name} with lengths turned"] if can_turn_lengths(decode) else []
+    text = f"{tried} decoders that the claim excludes, for {len(TRUTHS)} surfaces"
     if not found:
         return Evidence(tried > 0, f"{text}: none has orthogonal columns and the same density")
     return Evidence(False, f"{text}: as good as the true one are {', '.join(found)}")
@@ -127,6 +169,11 @@ def _unique_functions(decode: Map) -> bool:
 def _distinct(decode: Map) -> bool:
     """Whether the two singular values differ at some point."""
     return float(_speeds(decode, POINTS).diff(dim=1).abs().max()) > 1e-9
+
+
+def _equal_gaussians(decode: Map) -> bool:
+    """Whether lengths along both curves are Gaussian of the same variance."""
+    return float(_speeds(decode, POINTS).std()) < 1e-9
 
 
 ORTHOGONAL = (
@@ -162,6 +209,8 @@ COMPONENTS: Entry[LogFactor] = Entry(
         r"s_i(z) = s_i(z_i)",
         lambda log_prior, here, there: log_prior - there.diagonal().log(),
         changes="claim",
+        charitable="The latents are independent, and at each point the density is the product of "
+        "densities along the curves that meet there. In this sense it holds.",
     ),
     remark="On the helicoid $(z_1 \\cos z_2, z_1 \\sin z_2, z_2)$ the second factor is "
     "$N(z_2) / \\sqrt{1 + z_1^2}$: going along $z_1$ changes it. The density by area is still a "
@@ -204,24 +253,31 @@ IDENTIFIED: Entry[Callable[[Map, str], bool]] = Entry(
     formula=r"p_g = p_f \;\Rightarrow\; g = f \circ P",
     assumptions=ORTHOGONAL + " The VAE's optimum has the density of the data and orthogonal "
     "columns.",
-    printed=lambda decode, kind: _unique_functions(decode),
+    printed=lambda decode, kind: _unique_functions(decode) and _distinct(decode),
     check=_identified_check,
     mutation=Mutation(
         "against rotations, whatever the singular values",
         lambda decode, kind: kind == "rotation",
     ),
     correction=Correction(
-        "No rotation of the latents but signed permutations keeps the columns orthogonal if the "
-        "singular values are distinct at some point. Other changes of the latents are not "
-        "excluded.",
-        r"Q^\top S^2 Q = \mathrm{diag},\ s_i \neq s_j \;\Rightarrow\; Q = P",
-        lambda decode, kind: kind == "rotation" and _distinct(decode),
+        "If each $s_i$ depends on $z_i$ alone, in the truth and in the model, the latents are the "
+        "true ones up to signs and order, unless two components are Gaussian of equal variance. "
+        "Without this condition only rotations are excluded, where singular values differ.",
+        r"s_i(z) = s_i(z_i),\ \ s_i'(z') = s_i'(z_i') \;\Rightarrow\; z' = P z",
+        lambda decode, kind: (
+            (kind == "rotation" and _distinct(decode))
+            or (kind == "turned lengths" and not _equal_gaussians(decode))
+        ),
         changes="claim",
+        charitable="With the condition that $s_i$ depends on $z_i$ alone it holds. Later versions "
+        "of the paper add conditions to this corollary.",
     ),
-    remark="Two counterexamples. The conformal helicoid $(\\sinh z_1 \\cos z_2, \\sinh z_1 \\sin "
-    "z_2, z_2)$ has $s_1 = s_2 = \\cosh z_1$: along their own curves one varies and one does not, "
-    "yet any rotation of its latents is as good. Radius and angle from two latents (Box and "
-    "Muller) have orthogonal columns and the density $N(0, I)$, as the plane has. Equal densities "
-    "on $X$ do not make the curves equal, which the proof takes for granted.",
+    remark="The counterexample: radius and angle from two latents (Box and Muller) have "
+    "orthogonal columns, different singular values and the density $N(0, I)$, as the plane has. "
+    "Equal densities on $X$ do not make the curves equal, which the proof takes for granted. Why "
+    "the condition is enough: lengths along the curves are then Cartesian coordinates of a flat "
+    "surface, in the truth and in the model, so one is the other turned and shifted. Both have "
+    "independent components, which by the theorem of Darmois and Skitovich mixes none but "
+    "Gaussian ones, and of these none of different variances.",
 )
 ENTRIES = (COMPONENTS, ALONG_CURVES, IDENTIFIED)

@@ -167,6 +167,8 @@ EMBEDDING = Entry(
             _pair_loss, _partners_at_least_loss, distance=lambda a, b, variance: (a - b) ** 2
         ),
         changes="claim",
+        charitable="As a statement about mean codes, and about the loss summed over pairs, it "
+        "holds.",
     ),
     remark="(a) The middle of the T is nearest to three points, but on a line it has two "
     "neighbours. (b) A lower KL also means more noise: where all posteriors are the prior, the KL "
