@@ -52,7 +52,8 @@ error of the stochastic loss, summed over observations; it depends on the size o
 A least-squares fit is smaller than its target by just its residual, so its error of the loss is
 about the square of its residual.
 
-The paper does not say what its errors are divided by, and its released code prints something else.
+The paper does not say what its errors are divided by, and its released code
+(criticalml-uw/Disentanglement-in-VAE, `Experiment1.py`, commit 8f40aad) prints something else.
 With A the mean square change and P the mean square residual of the fit, it prints (A - P)^2, which
 is A^2 for a perfect fit and 0 for one as good as nothing; for the Jacobian it prints a mean less a
 norm. So published numbers and ours have different units, and none of ours is a failed attempt at

@@ -38,7 +38,8 @@ identity. `paper` leaves them in order of falling singular values. `released` co
 paper's code does, on the same M; `released fit` does so on an M that is fitted with that code's
 defaults (one step of SGD). `Jacobian` takes the decoder's Jacobian for M.
 
-The released code also adds a term to the loss of its fit. It rewards orthogonality for the
+The released code (criticalml-uw/Disentanglement-in-VAE, `Experiment1.py` and `Experiment2.py`,
+commit 8f40aad) also adds a term to the loss of its fit. It rewards orthogonality for the
 beta-TCVAE and punishes it for the beta-VAE and, twice as much, for the VAE. We leave it out, so
 that all models are treated alike, and measure its effect separately: every model is fitted with
 the term of each. With five steps of SGD, a number chosen for that, the scores come close to those
