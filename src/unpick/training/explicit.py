@@ -10,6 +10,7 @@ contiguous, and a bias is added along the longest axis.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import islice
 from typing import TypeGuard
 
 import numpy as np
@@ -23,6 +24,7 @@ from unpick.models.likelihood import Likelihood
 from unpick.models.networks import Activation, Dense
 from unpick.models.posterior import Family
 from unpick.objectives import AE, BetaVAE, ObjectiveConfig
+from unpick.training.parameters import lay_out
 
 # The objectives whose gradient is written out, each with its posteriors. By exact type: a subclass
 # may minimise something else.
@@ -57,6 +59,7 @@ class WrittenOut:
 
     Attributes:
         gradients: In the order of `model.parameters()`, as of the last call of `step`.
+        held: The tensors that hold them; see `parameters.lay_out`.
     """
 
     def __init__(self, model: Autoencoder, objective: ObjectiveConfig, batch: int) -> None:
@@ -67,9 +70,10 @@ class WrittenOut:
         assert isinstance(network, MLP)
         assert isinstance(model.encoder, Dense)
         assert isinstance(model.decoder, Dense)
-        self.encoder = Layers(model.encoder, network.encoder_activation, batch)
-        self.decoder = Layers(model.decoder, network.decoder_activation, batch)
-        self.gradients = self.encoder.gradients + self.decoder.gradients
+        self.gradients, self.held = lay_out([p.detach() for p in model.parameters()])
+        views = iter(gradient.numpy() for gradient in self.gradients)
+        self.encoder = Layers(model.encoder, network.encoder_activation, batch, views)
+        self.decoder = Layers(model.decoder, network.decoder_activation, batch, views)
         self.distortion = DISTORTIONS[model.config.likelihood]
         self.latents = model.config.latents
         products = [batch * w[0].size for w in self.encoder.weights + self.decoder.weights]
@@ -124,12 +128,20 @@ class WrittenOut:
 
 
 class Layers:
-    """The layers of a dense network, with room for what enters and leaves them."""
+    """The layers of a dense network, with room for what enters and leaves them.
 
-    def __init__(self, network: Dense, activation: Activation, batch: int) -> None:
+    Args:
+        network: The network.
+        activation: Between its layers.
+        batch: Observations a step.
+        gradients: Where to write them, in the order of the network's parameters.
+    """
+
+    def __init__(
+        self, network: Dense, activation: Activation, batch: int, gradients: Iterator[Array]
+    ) -> None:
         pairs = [(w.detach(), b.detach()) for w, b in network.weights_and_biases]
-        self.gradients = [torch.empty_like(each) for pair in pairs for each in pair]
-        views = [gradient.numpy() for gradient in self.gradients]
+        views = list(islice(gradients, 2 * len(pairs)))
         self.weights = [w.numpy() for w, _ in pairs]  # (S, I, O)
         self.weight_slopes, self.bias_slopes = views[::2], [v[:, 0] for v in views[1::2]]
         members = len(self.weights[0])

@@ -115,7 +115,7 @@ class Training:
                     loss = values["loss"]
                     if not math.isfinite(loss.dot(loss)):  # the quickest way to look at all
                         self._freeze(np.flatnonzero(~np.isfinite(loss)).tolist())
-                    self._descend(written_out.gradients, ["model"])
+                    self.optimisers["model"].descend_held(written_out.held, self.step + 1)
                     self.step += 1
         return {name: torch.from_numpy(value) for name, value in values.items()}
 

@@ -10,20 +10,53 @@ from unpick.devices import FUSED
 from unpick.models import Model
 from unpick.training.config import Adagrad, Adam
 
+VECTOR = 16  # numbers that a processor computes with at once, at most
+
+
+def lay_out(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Zeros in the shapes of tensors with a member axis, and the fewer tensors that hold them.
+
+    An optimiser's kernel rounds the last few numbers of a tensor, which do not fill a vector,
+    differently. So that a member's numbers do not depend on its company, what does not fill
+    vectors lies in one tensor whose rows, one a member, are padded.
+    """
+    if not tensors:
+        return [], []
+    ragged = [tensor for tensor in tensors if tensor[0].numel() % VECTOR]
+    width = -(-sum(tensor[0].numel() for tensor in ragged) // VECTOR) * VECTOR
+    shared, place = tensors[0].new_zeros(len(tensors[0]), width), 0
+    shaped, held = list[Tensor](), list[Tensor]()
+    for tensor in tensors:
+        size = tensor[0].numel()
+        if size % VECTOR:
+            shaped.append(shared[:, place : place + size].view(tensor.shape))
+            place += size
+        else:
+            shaped.append(tensor.new_zeros(tensor.shape))
+            held.append(shaped[-1])
+    return shaped, [*held, *([shared] if ragged else [])]
+
 
 class EnsembleOptimiser:
     """The parameters of a module with a member axis, and the optimiser that descends S losses.
 
-    While no member is frozen and all share a learning rate, one call steps all members.
+    While no member is frozen and all share a learning rate, one call steps all members. The
+    parameters move to memory laid out by `lay_out`.
     """
 
     def __init__(
         self, module: nn.Module | Model, optimisers: Sequence[Adam | Adagrad], eps: float = 1e-8
     ) -> None:
         self.optimiser, self.eps = optimisers[0], eps  # eps is Adam's
-        self.values = [p.detach() for p in module.parameters()]  # the same memory, to be stepped
-        self.second = [torch.zeros_like(p) for p in self.values]
-        self.first = [torch.zeros_like(p) for p in self.values if isinstance(self.optimiser, Adam)]
+        parameters = list(module.parameters())
+        self.values, values = lay_out([p.detach() for p in parameters])
+        for parameter, value in zip(parameters, self.values, strict=True):
+            parameter.data = value.copy_(parameter.detach())
+        self.second, second = lay_out(self.values)
+        self.first, first = lay_out(self.values) if isinstance(self.optimiser, Adam) else ([], [])
+        self.held = values, first, second  # what is stepped
+        # Room for the gradients that do not fill vectors.
+        self.ragged, self.shared = lay_out([v for v in self.values if v[0].numel() % VECTOR])
         self.buffers = list(module.buffers())  # running statistics
         self.buffers_before = [buffer.clone() for buffer in self.buffers]
         self.frozen: list[int] = []
@@ -34,7 +67,12 @@ class EnsembleOptimiser:
 
     def descend(self, gradients: Iterable[Tensor], step: int) -> None:
         """Take step number `step`, counted from one, of every member that is not frozen."""
-        whole = (self.values, [g.contiguous() for g in gradients], self.first, self.second)
+        self.descend_held(self._hold(gradients), step)
+
+    def descend_held(self, gradients: list[Tensor], step: int) -> None:
+        """The same with gradients that are laid out as `lay_out` does."""
+        values, first, second = self.held
+        whole = (values, gradients, first, second)
         self.count.fill_(step)
         if self.one_rate:
             self._step(next(iter(self.rates.values())), step, *whole)
@@ -45,6 +83,16 @@ class EnsembleOptimiser:
             for member in self.frozen:  # it keeps its own
                 buffer[member] = kept[member]
             kept.copy_(buffer)
+
+    def _hold(self, gradients: Iterable[Tensor]) -> list[Tensor]:
+        """Lay gradients out; only those that do not fill vectors are copied."""
+        held, ragged = list[Tensor](), iter(self.ragged)
+        for gradient in gradients:
+            if gradient[0].numel() % VECTOR:
+                next(ragged).copy_(gradient)
+            else:
+                held.append(gradient.contiguous())
+        return held + self.shared
 
     def _step(
         self,
