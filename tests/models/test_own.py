@@ -63,7 +63,57 @@ def frozen(shape, latents, parameters):
     return encoder, decoder
 
 
-FACTORIES = [dense, normalised, looking, frozen]
+class Tied(nn.Module):
+    """Two layers with one matrix."""
+
+    def __init__(self, size, outputs):
+        super().__init__()
+        self.first, self.second = nn.Linear(size, size), nn.Linear(size, size)
+        self.second.weight = self.first.weight
+        self.last = nn.Linear(size, outputs)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.second(torch.tanh(self.first(x)))))
+
+
+def tied(shape, latents, parameters):
+    return Tied(shape[0], parameters), nn.Linear(latents, shape[0])
+
+
+class Centred(nn.Module):
+    """Takes away a running mean, which moves with every pass in training."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+
+    def forward(self, x):
+        centred = x - self.mean
+        if self.training:
+            self.mean.lerp_(x.mean(0), 0.1)
+        return centred
+
+
+def centred(shape, latents, parameters):
+    encoder, decoder = dense(shape, latents, parameters)
+    return nn.Sequential(Centred(shape[0]), encoder), decoder
+
+
+def unused(shape, latents, parameters):
+    """A class of the function's own, with a layer that nothing uses."""
+
+    class Spare(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.spare = nn.Linear(shape[0], parameters), nn.Linear(5, 5)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    return Spare(), nn.Linear(latents, shape[0])
+
+
+FACTORIES = [dense, normalised, looking, frozen, tied, centred, unused]
 
 
 def lifted(factory, seeds=(0, 1, 2), shape=(3,)):
@@ -172,9 +222,50 @@ def drops_out(shape, latents, parameters):
     return nn.Sequential(encoder, nn.Dropout(0.5)), decoder
 
 
+def of_another_width(shape, latents, parameters):
+    width = int(torch.randint(10**6, ()))
+    return nn.Linear(3, parameters), nn.Sequential(nn.Linear(2, width), nn.Linear(width, 3))
+
+
+class Calls(nn.Module):
+    """A linear layer in a function of the test's choice."""
+
+    def __init__(self, inputs, outputs, function):
+        super().__init__()
+        self.layer, self.function = nn.Linear(inputs, outputs), function
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        return self.function(self, x)
+
+    @staticmethod
+    def encoder(function):
+        return lambda shape, d, p: (Calls(3, p, function), nn.Linear(d, 3))
+
+
+def replaces(self, x):
+    self.seen = self.seen + 1
+    return self.layer(x)
+
+
+def loose(shape, latents, parameters):
+    encoder, decoder = dense(shape, latents, parameters)
+    decoder.frequencies = torch.randn(3)
+    return encoder, decoder
+
+
 @pytest.mark.parametrize(
     ("factory", "message"),
     [
+        (Calls.encoder(lambda self, x: self.layer(x).sum()), r"got \(\) for n = 3"),
+        (Calls.encoder(lambda self, x: (self.layer(x), x)), "got tuple"),
+        (Calls.encoder(lambda self, x: self.layer(x).unflatten(1, (2, 2))), r"got \(3, 2, 2\)"),
+        (Calls.encoder(lambda self, x: self.layer(x).double()), "must give torch.float32"),
+        (Calls.encoder(lambda self, x: self.layer(x.mul_(2))), "not change its input in place"),
+        (Calls.encoder(replaces), "must change its buffer 'seen' in place"),
+        (loose, "decoder: the tensor 'frequencies' of Sequential must be a parameter or a buffer"),
+        (of_another_width, "the same layers for every seed"),
+        (lambda shape, d, p: (nn.LazyLinear(p), nn.Linear(d, 3)), "lazy layers must be given"),
         (lambda shape, d, p: nn.Linear(3, 4), "must return .encoder, decoder., two torch modules"),
         (lambda shape, d, p: (nn.Linear(3, p + 1), nn.Linear(d, 3)), r"encoder must map \(n, 3\)"),
         (lambda shape, d, p: (nn.Linear(3, p), nn.Linear(d, 7)), r"decoder must map \(n, 2\)"),
@@ -240,6 +331,31 @@ def test_the_commands_take_a_file_and_a_run_asks_for_it_again(nets, capsys):
     code, told = run("measure", str(folders[0]), "--model", "other.py:make")
     assert code == 2
     assert "is not the one that this model was made with" in told.err
+
+
+def test_the_hash_is_of_the_file_behind_a_decorator(nets):
+    nets.write_text("import torch\n" + NETS.replace("def make", "@torch.no_grad()\ndef make"))
+    factory = Runner(device="cpu", network=f"{nets}:make").factory
+    assert OwnNetwork.of(factory).sha256 == hashlib.sha256(nets.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("made", ["width(3)", "lambda shape, d, p: make(shape, d, p)"])
+def test_a_function_must_have_the_name_it_is_asked_for(nets, made):
+    """Else two networks of one file would share a name, and one be taken for the other."""
+    maker = "def width(n):\n    def made(shape, d, p): return n\n    return made\n"
+    nets.write_text(f"{NETS}{maker}wide = {made}\n")
+    with pytest.raises(ValueError, match="write `def wide"):
+        _ = Runner(device="cpu", network=f"{nets}:wide").factory
+
+
+def test_large_whole_numbers_survive_a_checkpoint():
+    configs = [replace(SMALL, model=replace(SMALL.model, network=OwnNetwork.of(normalised)))]
+    first, second = (Training(configs, DATA.load(), network=normalised) for _ in range(2))
+    first.model.encoder.get_buffer("1:running_mean").fill_(0.5)
+    first.model.encoder.get_buffer("1:num_batches_tracked").fill_(2**40 + 1)
+    second.restore(1, [first.state(0)])
+    for name, buffer in first.model.named_buffers():
+        assert torch.equal(buffer, second.model.get_buffer(name)), name
 
 
 def test_a_run_resumes_with_networks_of_ones_own(nets):

@@ -3,31 +3,24 @@
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, vmap
 from tyro.conf import Suppress
 
 from unpick.devices import convolves_together
 from unpick.models import likelihood as likelihoods
+from unpick.models.own_checks import FEW, NetworkFactory, check_network, make_networks, some
 from unpick.models.posterior import Posterior, family_of
 
 if TYPE_CHECKING:
     from unpick.models.autoencoder import ModelConfig
-
-# From the shape of an observation, the number of latents and the number of posterior parameters to
-# an encoder, (n, *shape) to (n, parameters), and a decoder, (n, latents) to (n, *shape). A
-# diagonal posterior has two parameters a latent: means, then log-variances. For a Bernoulli
-# likelihood the decoder gives logits.
-NetworkFactory: TypeAlias = Callable[[tuple[int, ...], int, int], tuple[nn.Module, nn.Module]]
-
-FEW = 3  # observations that networks are tried on
 
 
 @dataclass(frozen=True)
@@ -45,6 +38,7 @@ class OwnNetwork:
         """The name of a factory: its own, and a hash of the file that defines it."""
         name = getattr(factory, "__name__", type(factory).__name__)
         try:
+            factory = inspect.unwrap(factory)  # a decorator lies in a file of its own
             file = inspect.getsourcefile(factory)
             content = Path(file or "").read_bytes() if file and Path(file).is_file() else b""
             content = content or inspect.getsource(factory).encode()  # of a notebook's cell
@@ -138,21 +132,28 @@ class Stacked(nn.Module):
 
     def __init__(self, networks: Sequence[nn.Module], shape: tuple[int, ...]) -> None:
         super().__init__()
-        weights, buffers = stack_module_state(list(networks))
+        tensors = [dict((*n.named_parameters(), *n.named_buffers())) for n in networks]
+        shapes = [{name: tensor.shape for name, tensor in own.items()} for own in tensors]
+        if any(own != shapes[0] for own in shapes):
+            raise ValueError("networks must have the same layers for every seed, and these differ")
         # Weights that a user has frozen are saved, and not trained.
-        buffers |= {name: weight for name, weight in weights.items() if not weight.requires_grad}
-        self.weight_names = [name for name in weights if name not in buffers]
-        self.buffer_names = [*buffers]
+        weights = dict(networks[0].named_parameters())
+        frozen = [name for name, weight in weights.items() if not weight.requires_grad]
+        self.weight_names = [name for name in weights if name not in frozen]
+        self.buffer_names = [*(name for name, _ in networks[0].named_buffers()), *frozen]
+        together = {
+            name: torch.stack([own[name].detach() for own in tensors]) for name in tensors[0]
+        }
         for name in self.weight_names:
-            self.register_parameter(_flat(name), nn.Parameter(weights[name].detach()))
+            self.register_parameter(_flat(name), nn.Parameter(together[name]))
         for name in self.buffer_names:
-            self.register_buffer(_flat(name), buffers[name])
+            self.register_buffer(_flat(name), together[name])
         # In a list, so that its own weights, which are never used, do not count as ours.
-        self.template = [copy.deepcopy(networks[0]).to("meta")]
+        self.template = [copy.deepcopy(networks[0])]
         self.has_convolutions = any(
             isinstance(layer, nn.modules.conv._ConvNd) for layer in networks[0].modules()
         )
-        self.vmap_follows = len(networks) > 1 and self._vmap_follows(_some(2 * FEW, shape))
+        self.vmap_follows = len(networks) > 1 and self._vmap_follows(some(2 * FEW, shape))
 
     def forward(self, x: Float[Tensor, "s b ..."]) -> Float[Tensor, "s b ..."]:
         """Each member's own batch through its own network."""
@@ -198,63 +199,6 @@ class Stacked(nn.Module):
         finally:
             self.train()
         return True
-
-
-def make_networks(
-    factory: NetworkFactory, shape: tuple[int, ...], latents: int, outputs: int, seed: int
-) -> tuple[nn.Module, nn.Module]:
-    """Encoder and decoder with first weights that depend on the seed alone."""
-    with torch.random.fork_rng([]):
-        torch.manual_seed(10**6 + seed)
-        made = factory(shape, latents, outputs)
-    if not (
-        isinstance(made, tuple) and len(made) == 2 and all(isinstance(m, nn.Module) for m in made)
-    ):
-        raise ValueError(f"model must return (encoder, decoder), two torch modules, got {made!r}")
-    own, other = ({id(p) for p in network.parameters()} for network in made)
-    if own & other:
-        raise ValueError("encoder and decoder must not share weights, and these do")
-    return made
-
-
-@torch.no_grad()
-def check_network(
-    what: str, network: nn.Module, given: tuple[int, ...], wanted: tuple[int, ...]
-) -> None:
-    """Raise unless a network maps shape to shape, is in single precision, and is not random."""
-    strange = {str(p.dtype) for p in network.parameters()} - {"torch.float32"}
-    if strange:
-        raise ValueError(f"{what}: weights must be torch.float32, got {', '.join(strange)}")
-    if not any(True for _ in network.parameters()):
-        raise ValueError(f"{what}: there are no weights to train in {type(network).__name__}")
-    network = copy.deepcopy(network).train()
-    x = _some(FEW, given)
-    outputs = []
-    with torch.random.fork_rng([]):
-        for seed in (0, 1):
-            torch.manual_seed(seed)
-            outputs.append(network(x.clone()))
-    got = outputs[0]
-    size = torch.Size(wanted).numel()
-    if not isinstance(got, Tensor) or len(got) != FEW or got[0].numel() != size:
-        found = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
-        raise ValueError(
-            f"{what} must map (n, {_axes(given)}) to (n, {_axes(wanted)}), got {found}"
-        )
-    if not torch.equal(*outputs):
-        raise ValueError(
-            f"{what} draws random numbers of its own in training, as dropout does: a member would "
-            "no longer train the same alone, in company and after an interruption"
-        )
-
-
-def _some(n: int, shape: tuple[int, ...]) -> Float[Tensor, "n ..."]:
-    """Observations to try a network on."""
-    return torch.linspace(0, 1, n * torch.Size(shape).numel()).reshape(n, *shape)
-
-
-def _axes(shape: tuple[int, ...]) -> str:
-    return ", ".join(map(str, shape))
 
 
 def _flat(name: str) -> str:

@@ -91,4 +91,13 @@ class Runner:
                 function(*each, on_progress)
 
 
-_import_once = cache(import_function)
+@cache
+def _import_once(target: str) -> NetworkFactory:
+    """The function; raises if it has another name inside, which others in its file may share."""
+    factory, name = import_function(target), target.rpartition(":")[2]
+    if (own := getattr(factory, "__name__", name)) != name:
+        raise ValueError(
+            f"model must be a function defined by its name, since a run is named by it: {target} "
+            f"is called {own!r}; write `def {name}(shape, latents, parameters):`"
+        )
+    return factory

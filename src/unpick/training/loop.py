@@ -167,7 +167,8 @@ class Training:
     def _gradients(self, loss: Float[Tensor, "s"], networks: Sequence[str]) -> Sequence[Tensor]:
         """Of all weights of these networks, in their order."""
         weights = [w for name in networks for w in self.modules[name].parameters()]
-        return torch.autograd.grad(loss.sum(), weights)
+        # A user's network may have weights that nothing uses: their gradient is zero.
+        return torch.autograd.grad(loss.sum(), weights, allow_unused=True, materialize_grads=True)
 
     def _descend(self, gradients: Sequence[Tensor], networks: Sequence[str]) -> None:
         """Step the weights of these networks."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Num
 from torch import Tensor, nn
 
 from unpick.devices import FUSED
@@ -136,7 +136,8 @@ class EnsembleOptimiser:
             "values": self.values,
             "first": self.first,
             "second": self.second,
-            "buffers": self.buffers,
+            "buffers": [buffer for buffer in self.buffers if buffer.is_floating_point()],
+            "counts": [buffer for buffer in self.buffers if not buffer.is_floating_point()],
         }
 
 
@@ -207,5 +208,5 @@ def adagrad_step(
         value.addcdiv_(gradient, square.sqrt().add_(eps), value=-rate)
 
 
-def _row(tensors: Iterable[Tensor], member: int) -> Float[Tensor, "p"]:
+def _row(tensors: Iterable[Tensor], member: int) -> Num[Tensor, "p"]:
     return torch.cat([tensor[member].flatten() for tensor in tensors])
