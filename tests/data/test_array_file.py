@@ -100,6 +100,7 @@ def test_arrays_that_cannot_be_observations(folder, array, message, cache_folder
         ({"key": "z"}, "has the arrays a, b, c, and not z"),
         ({"key": "a", "factors": "b"}, r"array 'b' .* must have shape \(20,\) or \(20, k\)"),
         ({"key": "a", "factors": "c"}, "factor 'c' .* is constant: every row has 1"),
+        ({"key": "a", "factors": "a"}, "array 'a' .* must not be both key and factor"),
     ],
 )
 def test_several_arrays_need_names(folder, options, message):
@@ -115,6 +116,25 @@ def test_files_that_are_no_arrays_are_named(folder, suffix, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"x\.{suffix} "):
         own_data(path).load()
+
+
+def test_two_factors_of_one_name_are_refused(folder, rng):
+    arrays = {"x": rng.normal(size=(20, 2)), "factors": rng.normal(size=(20, 2))}
+    np.savez(folder / "d.npz", **arrays, **{"factor 0": np.arange(20)})
+    with pytest.raises(ValueError, match=r"two factors of .*d\.npz are called 'factor 0'"):
+        own_data(folder / "d.npz", factors="factors,factor 0").load()
+
+
+def test_damage_inside_a_file_is_named(folder, rng):
+    """Where the parsers of the header and of the compressed numbers raise types of their own."""
+    np.savez_compressed(folder / "x.npz", x=rng.normal(size=(200, 3)))
+    np.save(folder / "x.npy", rng.normal(size=(200, 3)))
+    packed, plain = ((folder / name).read_bytes() for name in ("x.npz", "x.npy"))
+    (folder / "x.npz").write_bytes(packed[:200] + bytes(400) + packed[600:])
+    (folder / "x.npy").write_bytes(plain.replace(b"}", b"("))
+    for path in (folder / "x.npz", folder / "x.npy"):
+        with pytest.raises(ValueError, match=rf"{path.name} cannot be read"):
+            own_data(path).load()
 
 
 def test_half_a_file_is_named(folder, rng):

@@ -158,3 +158,27 @@ def test_the_name_of_a_folder_follows_its_content(folder):
     assert own_data(folder).sha256 == first
     (folder / "0.png").rename(folder / "00.png")
     assert own_data(folder).sha256 != first
+
+
+def test_links_to_the_same_files_under_other_names_are_other_data(folder):
+    """The sum of a folder is remembered by the names in it, too: they are the labels."""
+    for k in range(12):
+        save(folder / "pool" / f"{k}.png", seed=k)
+    found = []
+    for version, sides in (("one", "ab"), ("two", "xy")):
+        for k in range(12):
+            link = folder / version / "train" / sides[k % 2] / f"{k}.png"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(folder / "pool" / f"{k}.png")
+        found.append(own_data(folder / version / "train"))
+    assert found[0].sha256 != found[1].sha256
+    assert [config.notes()["words"] for config in found] == [[["a", "b"]], [["x", "y"]]]
+
+
+def test_links_that_are_not_followed_are_said(folder):
+    for k in range(10):
+        save(folder / "images" / f"{k}.png", seed=k)
+    (folder / "images" / "more").symlink_to(folder / "images")
+    (folder / "images" / "gone.png").symlink_to(folder / "nowhere.png")
+    remarks = own_data(folder / "images").notes()["remarks"]
+    assert "ignored 2 links that lead to folders or to nothing" in remarks

@@ -54,6 +54,10 @@ def test_files_and_columns_in_memory_are_the_same_data(folder, separator):
         assert data.factor_values(rows)[:, 1].tolist() == [0, 1, 2, 3] * 3
 
 
+def test_separators_inside_quotes_are_none(folder):
+    assert [*read_csv(write(folder, '"a, b, c";"d"', "1;2"))] == ["a, b, c", "d"]
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "message"),
     [
@@ -79,6 +83,18 @@ def test_files_and_columns_in_memory_are_the_same_data(folder, separator):
         (["a,b", *numbers()], {"factors": ["a", "b"]}, "must have a column that is no factor"),
         (["a,b", *numbers()], {"factors": ["a"], "drop": ["a"]}, "both factors and drop"),
         (["a,b", *numbers()], {"factors": ["a,b"]}, "must have no comma, got 'a,b'"),
+        (["a,b", *(f"{k},{k}_5" for k in range(12))], {}, "column 'b' .*holds text, .*: '0_5'"),
+        (["a,b", "1,1e300", *numbers()], {}, "'b' .*cannot be standardised: its deviation is inf"),
+        (
+            ["a,b", *["5,0", "6,1e-200"] * 6],
+            {},
+            "'b' .*cannot be standardised: its deviation is 0",
+        ),
+        (
+            ["a,b", *(f"{k},{10**9 + k}" for k in range(12))],
+            {"factors": ["b"]},
+            "factor 'b' .* has values that are equal in float32, such as 1000000000 ",
+        ),
         (["a,b", *numbers(), '"1,2'], {}, "truncated or no file of its kind"),
     ],
 )
@@ -104,6 +120,9 @@ def test_data_frames_with_missing_values_or_text(rng):
         ({"a": column, "b": words}, "row 2 .*column 'b' of table is 'None': 10 values"),
         ({"a": np.arange("2020-01-01", "2020-01-21", dtype="datetime64[D]")}, "holds text"),
         ({"a": column, "b": column[:3]}, "must have one length"),
+        ({"a": column, "b": ["x", "nan"] * 10}, "row 2 .*column 'b' of table is 'nan'"),
+        ({"a": column, "b": np.array(["NaT", "2020-01-01"] * 10, "M8[D]")}, "row 1 .* is 'NaT'"),
+        ({1: column, "1": column}, "must have different names, got '1' twice"),
         ([[1, 2]], "must be a data frame of pandas or polars"),
     ):
         with pytest.raises(ValueError, match=message):

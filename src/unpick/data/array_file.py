@@ -1,6 +1,5 @@
 """An array in a .npy or .npz file as observations."""
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +39,8 @@ def read_array(path: Path, key: str = "", factors: tuple[str, ...] = ()) -> Cont
     if missing := [name for name in (key, *factors) if name not in arrays]:
         raise ValueError(f"{has}, and not {', '.join(missing)}")
     observations = arrays.pop(key)
+    if key in factors:
+        raise ValueError(f"array {key!r} of {path} must not be both key and factor")
     return describe_array(path, observations, arrays)
 
 
@@ -54,7 +55,7 @@ def refused(path: Path) -> Iterator[None]:
     """Turn what numpy raises about a file into one sentence that names it."""
     try:
         yield
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except Exception as error:  # parsers raise a dozen types
         if any(word in str(error).lower() for word in ("pickle", "object")):
             raise ValueError(
                 f"{path} holds no plain numbers; pickled objects can run code and are never read"
@@ -78,11 +79,12 @@ def describe_array(path: Path, array: np.ndarray, factors: dict[str, np.ndarray]
                 f"array {name!r} of {source} must have shape ({len(array)},) or "
                 f"({len(array)}, k), one row an observation, got {values.shape}"
             )
-        if values.ndim == 1:
-            columns[name] = values
-        else:
-            stem = "factor" if name == "factors" else name
-            columns |= {f"{stem} {k}": column for k, column in enumerate(values.T)}
+        stem = "factor" if name == "factors" else name
+        several = {f"{stem} {k}": column for k, column in enumerate(values.T)}
+        own = {name: values} if values.ndim == 1 else several
+        if twice := own.keys() & columns.keys():
+            raise ValueError(f"two factors of {source} are called {min(twice)!r}; rename an array")
+        columns |= own
     pixels = array.dtype in (np.uint8, np.bool_)
     binary = pixels and array.max() <= 1
     scaled = (

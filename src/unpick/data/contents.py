@@ -80,7 +80,14 @@ def number_labels(source: str, columns: Mapping[str, np.ndarray]) -> Labels | No
         if numbers.min() == numbers.max():
             alone = repr(own[0]) if own else f"{numbers[0]:g}"
             raise ValueError(f"factor {name!r} of {source} is constant: every row has {alone}")
-        values.append(to_float32(f"factor {name!r} of {source}", numbers))
+        short = to_float32(f"factor {name!r} of {source}", numbers)
+        whole = bool((numbers == numbers.round()).all())
+        if len(np.unique(short)) < (len(np.unique(numbers)) if whole else 2):
+            raise ValueError(
+                f"factor {name!r} of {source} has values that are equal in float32, such as "
+                f"{numbers[0]:.17g} and its neighbours; subtract their least, or number them"
+            )
+        values.append(short)
         words.append(tuple(own))
     return Labels(tuple(columns), np.stack(values, 1), tuple(words))
 

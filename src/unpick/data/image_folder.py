@@ -81,6 +81,8 @@ def read_folder(folder: Path, size: int = 0, grey: bool = False) -> Contents:
         remarks.append("transparent pixels are shown on black")
     if others := len(visible_files(folder)) - len(files):
         remarks.append(f"ignored {others} files that are no images")
+    if links := sum(file.is_symlink() and not file.is_file() for file in folder.rglob("*")):
+        remarks.append(f"ignored {links} links that lead to folders or to nothing")
     return Contents(
         "a folder of images",
         (len(files), channels, height, width),

@@ -20,7 +20,7 @@ from unpick.data.image_folder import list_images, read_folder
 from unpick.data.table import describe_table, frame_columns, read_table
 from unpick.names import check_choices
 
-VERSION = 1  # of the form in the cache; raise it if the same file is to be read differently
+VERSION = 2  # of the form in the cache; raise it if the same file is to be read differently
 Kind = Literal["npy", "npz", "csv", "parquet", "folder"]
 FILES: dict[str, Kind] = {".npy": "npy", ".npz": "npz", ".csv": "csv", ".parquet": "parquet"}
 # Which kinds an option is for, and what they are called.
@@ -255,16 +255,18 @@ def content_sha256(path: Path, kind: Kind) -> str:
     hashed once.
     """
     files = list_images(path) if kind == "folder" else [path]
+    names = [file.relative_to(path).as_posix() for file in files]
     stats = [(str(f.resolve()), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
-    mark = hashlib.sha256(repr((kind, stats)).encode()).hexdigest()
+    mark = hashlib.sha256(repr((kind, names, stats)).encode()).hexdigest()
     memory = data_folder() / "own" / "sums" / mark[:24]
     if memory.exists():
         return memory.read_text()
     sums = []
-    for (file,) in with_progress(f"hashing {path.name}", ([f] for f in files), len(files)):
+    blocks = ([pair] for pair in zip(files, names, strict=True))
+    for ((file, name),) in with_progress(f"hashing {path.name}", blocks, len(files)):
         with file.open("rb") as stream:
             own = hashlib.file_digest(stream, "sha256").hexdigest()
-        sums.append(f"{own} {file.relative_to(path).as_posix()}")
+        sums.append(f"{own} {name}")
     total = sums[0].split()[0]
     if kind == "folder":
         total = hashlib.sha256("\n".join(sums).encode()).hexdigest()

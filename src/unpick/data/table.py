@@ -6,6 +6,7 @@ parquet file needs pyarrow or polars, which are used if they are installed.
 
 import csv
 import math
+import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,7 +73,7 @@ def describe_table(
 def read_csv(path: Path) -> Columns:
     """The columns of a csv file; cells are separated by commas, semicolons or tabs."""
     with report_damage(path), path.open(newline="", encoding="utf-8-sig") as file:
-        header = file.readline()
+        header = re.sub('"[^"]*"', "", file.readline())  # separators in quotes are none
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
         rows = [row for row in csv.reader(file, delimiter=delimiter, strict=True) if row]
@@ -121,9 +122,10 @@ def frame_columns(source: str, frame: Any) -> Columns:  # noqa: ANN401
     """The columns of a data frame of pandas or polars, or of a dictionary of arrays."""
     if isinstance(frame, Mapping):
         names, columns = list(frame), list(frame.values())
+        _check_names(source, names)
     elif hasattr(frame, "columns") and hasattr(frame, "to_numpy"):
         names = list(frame.columns)
-        _check_names(source, [str(name) for name in names])
+        _check_names(source, names)
         columns = [frame[name].to_numpy() for name in names]
     else:
         raise ValueError(
@@ -136,23 +138,31 @@ def frame_columns(source: str, frame: Any) -> Columns:  # noqa: ANN401
     return {str(name): array for name, array in zip(names, arrays, strict=True)}
 
 
-def _check_names(source: str, names: Sequence[str]) -> None:
+def _check_names(source: str, given: Sequence[object]) -> None:
+    names = [str(name) for name in given]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"columns of {source} must have different names, got {twice[0]!r} twice")
 
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        _number(cell)
     except ValueError:
         return False
     return True
 
 
+def _number(cell: str) -> float:
+    """The number in a cell; Python would take 3_5 for 35."""
+    if "_" in cell:
+        raise ValueError(f"{cell!r} is no number")
+    return float(cell)
+
+
 def _parse(cells: list[str]) -> np.ndarray:
     """A column as numbers if every cell is one, else as words."""
     try:
-        return np.array([float(cell) for cell in cells])
+        return np.array([_number(cell) for cell in cells])
     except ValueError:
         return np.array([cell.strip() for cell in cells], dtype=object)
 
@@ -161,7 +171,9 @@ def _check_present(source: str, name: str, column: np.ndarray) -> None:
     """Raise if a cell is empty or no finite number, and name its row."""
     if column.dtype.kind == "f":
         wrong = ~np.isfinite(column)
-    elif column.dtype.kind == "O":
+    elif column.dtype.kind in "mM":
+        wrong = np.isnat(column)
+    elif column.dtype.kind in "OU":
         wrong = np.array([_is_missing(cell) for cell in column])
     else:
         return
@@ -205,4 +217,12 @@ def _standardised(source: str, names: list[str], numbers: np.ndarray) -> np.ndar
             f"column {names[k]!r} of {source} is constant, every row has {numbers[0, k]:g}, and "
             "cannot be standardised; list it in drop to leave it out"
         )
-    return (numbers - numbers.mean(0)) / numbers.std(0)
+    with np.errstate(over="ignore", under="ignore"):
+        mean, deviation = numbers.mean(0), numbers.std(0)
+    for name, value in zip(names, deviation, strict=True):
+        if not 0 < value < np.inf:
+            raise ValueError(
+                f"column {name!r} of {source} cannot be standardised: its deviation is {value} "
+                "in double precision; scale it, or list it in drop to leave it out"
+            )
+    return (numbers - mean) / deviation
