@@ -24,7 +24,7 @@ TABLE = Table(
         (r"~ ^ \x", r"\textasciitilde{} \textasciicircum{} \textbackslash{}x"),
         ("β ± σ₁² – …", r"$\beta$ $\pm$ $\sigma$$_{1}$$^{2}$ -- \ldots{}"),
         ("-0.5 (-3) 1e-5 thesis-3.4 a-1", "$-$0.5 ($-$3) 1e-5 thesis-3.4 a-1"),
-        ("--scale ---", "-{}-scale -{}--"),
+        ("--scale ---", "-{}-scale -{}-{}-"),
         (
             "<a> | `b`",
             r"\textless{}a\textgreater{} \textbar{} \textasciigrave{}b\textasciigrave{}",

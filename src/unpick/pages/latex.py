@@ -40,7 +40,7 @@ def escape(text: str) -> str:
         $\beta$\_1: 50 \% $\pm$ 2 at $-$3
     """
     text = re.sub(r"(?<![\w.-])-(?=\d)", "\N{MINUS SIGN}", " ".join(text.split()))
-    text = "".join(SPECIAL.get(letter, letter) for letter in text.replace("--", "-\0-"))
+    text = "".join(SPECIAL.get(letter, letter) for letter in re.sub("-(?=-)", "-\0", text))
     return text.replace("\0", "{}")  # two hyphens would make a dash
 
 
