@@ -169,3 +169,14 @@ def test_without_the_package_nothing_starts(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="pip install tensorboard"):
         Runner(tmp_path, log="tensorboard")
     assert Runner(tmp_path).log == "none"
+
+
+def test_a_diverged_member_is_drawn_grey():
+    """What is no number is no pixel: TensorBoard would warn, and draw anything."""
+    model = build(ModelConfig(2, network=MLP((), "tanh", (), "tanh")), (1, 2, 2), [0, 1])
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight[1] = torch.nan
+    pictures = traversals(model, torch.rand(5, 1, 2, 2))
+    assert pictures.isfinite().all()
+    assert (pictures[1] == 0.5).all()

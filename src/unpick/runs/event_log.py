@@ -168,6 +168,6 @@ def traversals(model: Model, x: Float[Tensor, "n c h w"]) -> Float[Tensor, "s c 
         z[:, j, :, j] += torch.linspace(-2, 2, STEPS).to(z) * reach[:, j, None]
     images = (
         model.decode_mean(z.flatten(1, 2)).unflatten(1, (rows, STEPS)).clamp(0, 1).float().cpu()
-    )
+    ).nan_to_num(0.5)  # of a member that diverged
     framed = torch.nn.functional.pad(images, (1, 1, 1, 1), value=0.5)
     return framed.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
