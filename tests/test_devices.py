@@ -60,6 +60,8 @@ def test_nothing_is_left_on_the_cpu(accelerator, kind):
         ("gpu", "device must be auto, cpu, cuda, cuda:N or mps, got 'gpu'"),
         ("cuda:7", "device 'cuda:7' is not here: this machine has 0 CUDA GPUs"),
         ("mps", "device 'mps' is not here: this machine has no Apple GPU"),
+        ("meta", "device 'meta' is not here"),
+        ("xla", "device 'xla' is not here"),
     ],
 )
 def test_a_device_that_is_not_here_is_named(monkeypatch, name, message):

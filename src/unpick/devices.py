@@ -37,6 +37,11 @@ def find_device(name: str = "auto") -> torch.device:
         )
     if device.type == "mps" and not _has_mps():
         raise ValueError(f"device {name!r} is not here: this machine has no Apple GPU")
+    if device.type not in ("cpu", "cuda", "mps"):
+        try:
+            torch.empty(1, device=device).item()
+        except Exception:  # PyTorch knows more names than it can compute on
+            raise ValueError(f"device {name!r} is not here") from None
     return device
 
 

@@ -170,6 +170,13 @@ def test_training_is_that_of_a_plain_loop(factory):
         torch.testing.assert_close(training.advance(step + 1)["loss"][1], loss.detach())
 
 
+def test_only_products_are_in_bfloat16():
+    """Posterior and loss are computed in float32, as with our own networks."""
+    config = replace(SMALL, model=replace(SMALL.model, network=OwnNetwork.of(dense)))
+    training = Training([config], DATA.load(), precision="bf16", network=dense)
+    assert {str(value.dtype) for value in training.advance(1).values()} == {"torch.float32"}
+
+
 def test_a_lifted_network_is_ours_if_it_has_the_same_layers(generator):
     """The same weights give the loss of our own dense network."""
     ours = build(ModelConfig(2, network=MLP((9,), "tanh", (7,), "tanh")), (3,), [0, 1])

@@ -159,7 +159,7 @@ class Stacked(nn.Module):
         """Each member's own batch through its own network."""
         fast = len(x) > 1 and (convolves_together(x.device) or not self.has_convolutions)
         go = vmap(self._call) if fast and self.vmap_follows else self._one_by_one
-        return go(self._state(), x)
+        return go(self._state(), x).float()  # from bfloat16, if products are in it
 
     def train(self, mode: bool = True) -> "Stacked":
         """Switch to training or to evaluation."""
