@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from jaxtyping import config
 from threadpoolctl import threadpool_limits
 
 # They change the process that imports them: `tests/test_devices.py` gives them one of their own.
@@ -36,6 +37,15 @@ def generator():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """No array shapes are checked: half the time of a training of thousands of equal steps.
+
+    For tests of what a long training ends in. Short ones check the shapes of the same steps.
+    """
+    monkeypatch.setattr(config, "jaxtyping_disable", True)
 
 
 @pytest.fixture

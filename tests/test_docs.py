@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from PIL import Image
 
 from unpick.cli import HELP, main
 from unpick.cli.train import train_options
+from unpick.metrics import dci
 
 HOUSE = Path(__file__).parent.parent
 DOCS = HOUSE / "docs"
@@ -56,11 +58,14 @@ def run_page(page, out, quick=True):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_python_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("unpick.perturb.stress.SAMPLES", 1000)  # only on a page that is shortened
+    # Only on a page that is shortened: fewer images, and fewer trees of DCI.
+    monkeypatch.setattr("unpick.perturb.stress.SAMPLES", 1000)
+    monkeypatch.setattr("unpick.probe.measures.dci", partial(dci, rounds=5))
     if page.stem == "no-model-yet":  # it reads files of its own, and renders nothing
         monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "cache"))
     shortened = False  # from then on numbers are others

@@ -184,7 +184,8 @@ def test_costs_are_told_or_not():
 
 
 @pytest.mark.slow
-def test_the_demo_shows_what_it_says(tmp_path, capsys):
+@pytest.mark.usefixtures("unchecked")
+def test_the_demo_shows_what_it_says(tmp_path):
     """At the demo's own settings, with fewer seeds."""
     found = run(STUDIES["thesis-3.3"], "quick", Runner(tmp_path, jobs=1, progress=False), seeds=4)
     columns = found.rows()["synth-lin"]
