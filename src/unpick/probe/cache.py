@@ -106,24 +106,21 @@ def measure_run(
     values: dict[str, Any] = {}
     probes: list[Probe] = []
     for measure in measures:
-        content = _read(run, measure, samples)
+        file = file_of(run, measure, samples)
+        content = read_values(file)
         if content is None:
             on_progress(name_of(measure))
             if not probes:
                 probes.append(probe_run(run, (load or run.config.data.load)(), samples))
             content = dict(measure(probes[0]))
-            save_values(file_of(run, measure, samples), content)
+            save_values(file, content)
         values |= content
     return values
 
 
 def is_measured(run: Run, measures: Sequence[Measure], samples: int | None = SAMPLES) -> bool:
     """Whether all these numbers can be read from the run's folder."""
-    return all(_read(run, measure, samples) is not None for measure in measures)
-
-
-def _read(run: Run, measure: Measure, samples: int | None) -> dict[str, Any] | None:
-    return read_values(file_of(run, measure, samples))
+    return all(read_values(file_of(run, each, samples)) is not None for each in measures)
 
 
 def file_of(run: Run, measure: Measure, samples: int | None = SAMPLES) -> Path:
