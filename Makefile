@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/ready
 	$(BIN)/unpick demo
 
-test: lint types docs
+test: lint types  # pytest builds the documentation, too
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 fast: $(VENV)/ready
