@@ -34,10 +34,11 @@ def house_style() -> AbstractContextManager[None]:
     return mpl.rc_context(RC)
 
 
-def save(figure: Figure, folder: Path, name: str) -> Path:
+def save(figure: Figure, folder: Path, name: str, *, pdf: bool = True) -> Path:
     """Write the figure as SVG, for pages, and as PDF, for papers; return the SVG's path."""
     folder.mkdir(parents=True, exist_ok=True)
     with house_style():
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None}, dpi=200)
-        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None}, dpi=200)
+        if pdf:
+            figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None}, dpi=200)
     return folder / f"{name}.svg"

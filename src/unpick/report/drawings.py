@@ -60,7 +60,7 @@ def draw_one(
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with TemporaryDirectory() as place:
-        drawn = save(figure, Path(place), f"{stem}-{drawing.name}")
+        drawn = save(figure, Path(place), f"{stem}-{drawing.name}", pdf=pdf)
         for file in (drawn, drawn.with_suffix(".pdf"))[: 1 + pdf]:
             files.append(folder / file.name)
             write(files[-1], file.read_bytes())
