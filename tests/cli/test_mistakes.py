@@ -14,7 +14,7 @@ import pytest
         (["theory", "show"], "which claim?"),
         (["theory", "show", "Z-L99"], "unknown claim 'Z-L99'; did you mean Z-L"),
         (["theory", "Q"], "unknown paper 'Q'; did you mean Z or B or A?"),
-        (["train", "synth-ln"], "unknown data set 'synth-ln'; did you mean synth-lin"),
+        (["train", "synth-ln"], "file or folder 'synth-ln'; did you mean synth-lin"),
         (
             ["train", "synth-lin", "beta-vea"],
             "'beta-vea'; did you mean beta-vae",

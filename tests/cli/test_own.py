@@ -102,6 +102,8 @@ def test_help_shows_the_options_of_the_data_and_hides_the_rest(run_cli, place):
     ("arguments", "message"),
     [
         (["train", "no.csv"], "no.csv is not there"),
+        (["train", "my wine"], "data set, file or folder 'my wine'; did you mean my wine.csv?"),
+        (["data", "check", "my-wine"], "did you mean my wine.csv"),
         (["train", "no/where"], "no/where is not there"),
         (["train", "my wine.csv"], "column 'kind' of"),
         (["train", "my wine.csv", "--factors", "knd"], "did you mean kind?"),

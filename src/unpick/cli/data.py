@@ -44,6 +44,7 @@ def data_list(arguments: Arguments) -> None:
 
 def data_check(arguments: Arguments) -> None:
     """Verify the files of a data set, or describe your own file or folder."""
+    from unpick.cli.own import pick_dataset
     from unpick.data import DATASETS
     from unpick.data.files import FileConfig, check
     from unpick.data.own import is_own
@@ -54,7 +55,7 @@ def data_check(arguments: Arguments) -> None:
     if name not in DATASETS and is_own(name):
         write(check_own(name, rest))
         return
-    config = parse(pick(DATASETS, name, "data set"), rest, f"unpick data check {name}")
+    config = parse(pick_dataset(name), rest, f"unpick data check {name}")
     if not isinstance(config, FileConfig):
         dataset = config.load()
         write(f"{name} is made here: {len(dataset)} observations of shape {dataset.shape}")
@@ -77,6 +78,7 @@ def check_own(path: str, arguments: Arguments) -> str:
 
 def data_render(arguments: Arguments) -> None:
     """Draw a contact sheet of a data set, or of your own file or folder."""
+    from unpick.cli.own import pick_dataset
     from unpick.data import DATASETS, own_data
     from unpick.data.own import is_own
     from unpick.plots import contact_sheet
@@ -87,7 +89,7 @@ def data_render(arguments: Arguments) -> None:
     if name not in DATASETS and is_own(name):
         config: Any = own_data(name)
     else:
-        config = pick(DATASETS, name, "data set")()
+        config = pick_dataset(name)()
     whole = make_dataclass("Render", [("data", type(config)), ("out", Path)])
     default = whole(config, Path(f"{config.name}.png"))
     options = parse(whole, rest, f"unpick data render {name}", default=default)

@@ -14,7 +14,6 @@ from unpick.arguments import (
     value_of,
     write,
 )
-from unpick.names import pick
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,7 @@ def diagnose(arguments: Arguments) -> None:
 
 def find_data(name: str, factors: bool) -> Any:  # noqa: ANN401
     """The configuration of a data set by name or of your own; `NoData` without a name."""
+    from unpick.cli.own import pick_dataset
     from unpick.data import DATASETS, own_data
     from unpick.data.own import is_own
 
@@ -108,7 +108,7 @@ def find_data(name: str, factors: bool) -> Any:  # noqa: ANN401
         return own_data(name)
     if name in DATASETS and factors:
         fail("--factors belong to the rows of a file: with a data set by name leave them out")
-    return pick(DATASETS, name, "data set")()
+    return pick_dataset(name)()
 
 
 def without_option(option: str, arguments: Arguments) -> Arguments:

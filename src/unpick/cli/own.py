@@ -1,8 +1,11 @@
 """Your own data on the command line: their options, and what is said about them."""
 
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from unpick.arguments import Arguments, parse_known
+from unpick.names import pick
 
 if TYPE_CHECKING:
     from unpick.data import OwnData
@@ -16,6 +19,14 @@ def parse_own(path: str, arguments: Arguments, program: str) -> "OwnData":
     from unpick.data import OwnData, own_data
 
     return parse_known(OwnData, arguments, program, own_data(path))
+
+
+def pick_dataset(name: str) -> Any:  # noqa: ANN401
+    """The data set of that name; an unknown one raises and suggests data sets and files here."""
+    from unpick.data import DATASETS
+
+    near = get_close_matches(name, [place.name for place in Path().iterdir()])
+    return pick({**DATASETS, **dict.fromkeys(near)}, name, "data set, file or folder")
 
 
 def own_config(path: str, arguments: Arguments, program: str) -> "RunConfig":

@@ -117,7 +117,7 @@ def train_options(
             `network` and `optimiser` are among them.
         verb: The command.
     """
-    from unpick.cli.own import own_config
+    from unpick.cli.own import own_config, pick_dataset
     from unpick.data import DATASETS, PAIRS
     from unpick.data.own import is_own
     from unpick.models import MLP, Conv, OwnNetwork
@@ -141,7 +141,7 @@ def train_options(
             fail(f"{data} is neither a data set nor the folder of a run; twins are of those alone")
         config = own_config(data, rest, f"unpick {verb} {data}")
     else:
-        pick(DATASETS, data, "data set")
+        pick_dataset(data)
         config = preset(data, source)
     if rest and not rest[0].startswith("-"):
         objective = pick(OBJECTIVES, rest.pop(0), "objective")
