@@ -70,6 +70,8 @@ def test_separators_inside_quotes_are_none(folder):
             {},
             "column 'b' .*holds text, the first in row 13: 'tall'",
         ),
+        (["a;b", *["1,5;2"] * 12], {}, "'1,5'; write numbers with a decimal point"),
+        (["a,b", *['"1,200",2'] * 12], {}, "'1,200'; write numbers with a decimal point"),
         (["a,b", *numbers(), "1,2,3"], {}, "row 13 of .* has 3 cells, and the header has 2"),
         (["a,b", *["5,1", "5,2"] * 6], {}, "column 'a' .*is constant, every row has 5"),
         (["a,b", *["5,1", "5,2"] * 6], {"factors": ["a"]}, "factor 'a' of .* is constant"),
@@ -105,7 +107,7 @@ def test_mistakes_name_the_row_and_column(folder, lines, options, message):
 
 def test_bytes_that_are_no_text_are_refused(folder):
     (folder / "t.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
-    with pytest.raises(ValueError, match=r"t\.csv is truncated or no file of its kind: .*utf-8"):
+    with pytest.raises(ValueError, match=r"t\.csv must be text in UTF-8"):
         from_table(folder / "t.csv")
 
 
@@ -158,3 +160,15 @@ def test_data_frames_and_parquet(folder, library, rng):
     gap = frames.DataFrame({"a": [1, 2, None] + [4] * 17})
     with pytest.raises(ValueError, match=r"row 3 .*column 'a'"):
         from_table(gap)
+
+
+def test_columns_are_named_by_a_text_or_a_list(folder):
+    path = write(folder, "a,b,c,d", *(f"{k},{k % 3},{k % 2},{-k}" for k in range(12)))
+    frame = pytest.importorskip("pandas").read_csv(path)
+    for table in (path, frame):
+        for factors in ("b,c", ["b", "c"]):
+            data = from_table(table, factors=factors, drop="d")
+            assert [factor.name for factor in data.factors] == ["b", "c"]
+            assert data.shape == (1,)
+    numbered = frame.set_axis(range(4), axis=1)
+    assert from_table(numbered, factors=[1]).factors[0].name == "1"

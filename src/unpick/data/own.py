@@ -157,8 +157,8 @@ def own_data(path: str | Path, **options: Any) -> OwnData:  # noqa: ANN401
 
 def from_table(
     table: Any,  # noqa: ANN401
-    factors: Sequence[str] = (),
-    drop: Sequence[str] = (),
+    factors: str | Sequence[str | int] = (),
+    drop: str | Sequence[str | int] = (),
     standardise: bool = True,
 ) -> Dataset:
     """Make a data set of a table of numbers.
@@ -166,8 +166,9 @@ def from_table(
     Args:
         table: A data frame of pandas or polars, a dictionary of columns, or the path of a .csv or
             .parquet file. A file is read once into the cache.
-        factors: Columns that are factors and not observations. Words are categories.
-        drop: Columns that are left out.
+        factors: Columns that are factors and not observations: a list of names, or a text with
+            commas between them. Words are categories.
+        drop: Columns that are left out, in the same way.
         standardise: Shift and scale each column to mean 0 and variance 1.
 
     Example:
@@ -176,6 +177,7 @@ def from_table(
         >>> len(data), data.shape, data.factors[0].name, data.factors[0].categorical
         (20, (2,), 'sort', True)
     """
+    factors, drop = _names_of(factors), _names_of(drop)
     if not isinstance(table, str | Path):
         columns = frame_columns("table", table)
         contents = describe_table("table", columns, factors, drop, standardise)
@@ -246,6 +248,11 @@ def safe_name(stem: str) -> str:
 def names_in(text: str) -> tuple[str, ...]:
     """Names separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _names_of(given: str | Sequence[str | int]) -> tuple[str, ...]:
+    """Names from a text or a list; columns of a frame may be numbers."""
+    return names_in(given) if isinstance(given, str) else tuple(map(str, given))
 
 
 def content_sha256(path: Path, kind: Kind) -> str:

@@ -5,6 +5,7 @@ parquet file needs pyarrow or polars, which are used if they are installed.
 """
 
 import csv
+import io
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -72,11 +73,15 @@ def describe_table(
 
 def read_csv(path: Path) -> Columns:
     """The columns of a csv file; cells are separated by commas, semicolons or tabs."""
-    with report_damage(path), path.open(newline="", encoding="utf-8-sig") as file:
-        header = re.sub('"[^"]*"', "", file.readline())  # separators in quotes are none
-        file.seek(0)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8, got other bytes; save it so") from error
+    with report_damage(path):
+        header = re.sub('"[^"]*"', "", text.partition("\n")[0])  # separators in quotes are none
         delimiter = max(",;\t", key=header.count)
-        rows = [row for row in csv.reader(file, delimiter=delimiter, strict=True) if row]
+        lines = io.StringIO(text, newline="")
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
     if not rows:
         raise ValueError(f"{path} is empty")
     names = [name.strip() for name in rows.pop(0)]
@@ -202,9 +207,14 @@ def _observed(source: str, name: str, column: np.ndarray) -> np.ndarray:
     except (TypeError, ValueError):
         pass
     row = next((k for k, cell in enumerate(column) if not _is_number(str(cell))), 0)
+    cell, advice = (
+        str(column[row]),
+        "list it in factors if it is a label, or in drop to leave it out",
+    )
+    if _is_number(cell.replace(",", "")):
+        advice = "write numbers with a decimal point and no other separator"
     raise ValueError(
-        f"column {name!r} of {source} holds text, the first in row {row + 1}: "
-        f"{str(column[row])!r}; list it in factors if it is a label, or in drop to leave it out"
+        f"column {name!r} of {source} holds text, the first in row {row + 1}: {cell!r}; {advice}"
     )
 
 
