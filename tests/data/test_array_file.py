@@ -170,7 +170,7 @@ def test_torch_datasets(rng):
         ([torch.zeros(2), torch.zeros(3)], r"got \(3,\) as item 1 and \(2,\) as item 0"),
         ([torch.zeros(2), (torch.zeros(2), 1)], r"got \(Tensor, int\) as item 1 and Tensor as"),
         ([(torch.zeros(2), 1, 2)] * 3, r"got \(Tensor, int, int\) as item 0"),
-        (["a"] * 3, "got str as item 0"),
+        (["a"] * 3, "got str as item 0; a transform, such as torchvision's ToTensor"),
         (iter([torch.zeros(2)]), "dataset must be map-style"),
     ],
 )

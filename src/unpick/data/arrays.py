@@ -92,9 +92,11 @@ def from_torch(dataset: Any) -> Dataset:  # noqa: ANN401
             or not isinstance(item[0], Tensor)
             or len(item) != len(split[0])
         ):
+            first = f" and {_kinds(items[0])} as item 0" if k else ""
             raise ValueError(
                 f"items must all be tensors, or all be tuples of a tensor and a label, got "
-                f"{_kinds(items[k])} as item {k} and {_kinds(items[0])} as item 0"
+                f"{_kinds(items[k])} as item {k}{first}; a transform, such as torchvision's "
+                "ToTensor, turns images into tensors"
             )
         if item[0].shape != split[0][0].shape:
             shapes = f"{tuple(item[0].shape)} as item {k} and {tuple(split[0][0].shape)} as item 0"
