@@ -143,6 +143,7 @@ def variance_spectrum(probe: Probe, diagnosis: Diagnosis) -> Figure:
         axes.plot([], [], "_", color=ORANGE, label="optimal for this decoder: median")
     axes.axhline(1, color="#888888", linewidth=0.8)
     axes.set_yscale("log")
+    axes.set_ylim(bottom=min(0.1, axes.get_ylim()[0]))  # a decade at least, for readable ticks
     axes.set_xticks(places, [str(k) for k in order])
     axes.set_xlabel("latent, most precise first")
     axes.set_ylabel("posterior variance (prior: 1)")
