@@ -42,6 +42,8 @@ class Cell:
         published: The printed value of each measure, where there is one.
         note: Choices that the paper leaves open, and stand-ins for its data.
         first: The first seed. Set it when shorter runs must not share seeds with longer ones.
+        paper_column: Its column at scale `paper`, where it has another name there, as it has when
+            beta goes with the number of pixels.
     """
 
     row: str
@@ -51,6 +53,7 @@ class Cell:
     published: Mapping[str, Printed] = field(default_factory=dict)
     note: str = ""
     first: int = 0
+    paper_column: str = ""
 
     def configs(self, seeds: int | None = None) -> list[RunConfig]:
         """One configuration a seed."""
@@ -235,8 +238,9 @@ class Study:
 
     def departures(self, cell: Cell) -> str:
         """How a cell departs from the same cell at the scale of the paper, and its note."""
+        place = (cell.row, cell.paper_column or cell.column)
         for paper in self.cells("paper"):
-            if (paper.row, paper.column) == (cell.row, cell.column):
+            if (paper.row, paper.column) == place:
                 told = departures(cell.config, paper.config)
                 return "; ".join(text for text in (told, cell.note) if text)
         return cell.note or "the paper gives no setting"

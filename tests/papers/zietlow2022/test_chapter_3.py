@@ -15,7 +15,7 @@ from unpick.papers.zietlow2022.chapter3 import setting
 from unpick.papers.zietlow2022.published import published
 from unpick.runs import Run
 from unpick.study import Cell, Outcome, Printed, Results
-from unpick.study.sweep import sweep
+from unpick.study.sweep import beta_of, sweep
 from unpick.training import preset
 
 CONFIG = replace(preset("synth-lin"), data=SynthLin(points=400), steps=1200)
@@ -142,6 +142,18 @@ def test_verdicts_of_tables_3_2_and_3_4():
     assert ratios(0.01, 0.5, 0.2, 0.05) == (True, True)
     assert ratios(0.1, 0.5, 0.2, 0.05) == (True, False)
     assert ratios(0.01, 0.2, 0.5, 0.05) == (False, True)
+
+
+def test_every_beta_on_smaller_sprites_names_its_departures():
+    """Published for 64 pixels; ours have a quarter of them, and a quarter of beta."""
+    of_paper = {c.column: c.config for c in beta_search.cells("paper") if c.row == "sprites"}
+    ours = [c for c in beta_search.cells("standard") if c.row == "sprites"]
+    assert len(ours) == len(of_paper) == 6
+    for cell in ours:
+        told = beta_search.STUDY.departures(cell)
+        assert "size 32 instead of 64" in told
+        assert "steps 6000 instead of 230400" in told
+        assert 4 * beta_of(cell.config) == beta_of(of_paper[cell.paper_column])
 
 
 def test_the_rule_for_beta_on_a_planted_search():

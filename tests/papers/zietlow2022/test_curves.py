@@ -31,6 +31,17 @@ def test_stretches_without_enough_latents_stay_apart(panel):
     assert found == [pytest.approx((10**-4.5, 10**-3.5)), pytest.approx((10**-2.5, 10**-0.5))]
 
 
+def test_a_missing_restart_does_not_make_a_beta_look_healthy(panel):
+    """Three latents or four where five are needed, and one beta with a single restart."""
+    active = np.array([[3, 4], [3, np.nan], [3, 3], [3, 3], [5, 5]])
+    short = replace(panel, active=active, factors=5)
+    assert over_pruned(short) == [pytest.approx((10**-4.5, 10**-0.5))]
+    steps = beta_search([short]).axes[2].patches[0].get_data()
+    assert steps.values == pytest.approx([3.5, 3, 3, 3, 5])
+    with pytest.raises(ValueError, match="a restart of each beta"):
+        replace(panel, active=np.full((5, 2), np.nan))
+
+
 def mean_of(axes):
     """What the solid line through several betas shows."""
     solid = [
@@ -54,7 +65,6 @@ def test_a_line_search_shows_means_steps_and_marks(panel):
     assert {1e-3, 0.1} <= {round(x, 9) for x in upright}
     dying = [line.get_xdata()[0] for line in latents.lines if line.get_marker() == "^"]
     assert dying == [0.03, 0.3]
-    assert [text.get_text() for text in score.texts] == ["over-\npruned"]
 
 
 def test_the_legend_names_only_what_is_drawn(panel):
@@ -91,14 +101,21 @@ def test_restarts_lie_on_their_line():
     }
     assert drawn["b"] == pytest.approx(np.stack(groups["b"], axis=1))
     assert drawn["as printed"] == pytest.approx(np.array([[0.2, 0.5]]))
-    assert axes.texts[0].get_text() == "r = -1"
+    assert axes.get_title("left") == "r = -1"
 
 
-def test_words_stand_where_the_points_are_not():
-    x = np.linspace(0, 1, 5)
-    falling, rising = restarts({"a": (x, -x)}).axes[0], restarts({"a": (x, x)}).axes[0]
-    assert falling.texts[0].get_ha() == "left"
-    assert rising.texts[0].get_ha() == "right"
+@pytest.mark.parametrize("slope", [-1, 0, 1])
+def test_words_and_legend_cover_no_point(slope):
+    """Points in all corners: legend and note must lie outside the axes."""
+    x = np.array([0, 0, 0.5, 1, 1.0])
+    y = slope * x + np.array([0, 1, 0.5, 0, 1])
+    figure = restarts({"a": (x, y)}, [(1.0, 1.0, "as printed")], "r = 0")
+    figure.draw_without_rendering()
+    inside = figure.axes[0].get_window_extent()
+    note = figure.axes[0].get_title("left")
+    assert note == "r = 0"
+    for words in (figure.legends[0], figure.axes[0]._left_title):
+        assert not inside.overlaps(words.get_window_extent())
 
 
 def test_one_restart_has_no_line():

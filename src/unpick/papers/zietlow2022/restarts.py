@@ -29,22 +29,20 @@ def restarts(
     Args:
         groups: Distances and scores of runs that belong together, by their name.
         published: A distance, a score and what they are; drawn as hollow crosses.
-        note: Stands in the corner.
+        note: Stands above, so that it covers no point.
     """
     if not groups:
         raise ValueError("groups must hold at least one, got none")
     if len(groups) > len(MARKERS):
         raise ValueError(f"groups must be {len(MARKERS)} at most, got {len(groups)}")
-    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
     axes = figure.subplots()
     x = np.concatenate([distances for distances, _ in groups.values()])
     y = np.concatenate([scores for _, scores in groups.values()])
-    rising = False
     if len(x) > 2 and np.ptp(x) > 0:
         line = np.polynomial.Polynomial.fit(x, y, 1)
         ends = np.array([x.min(), x.max()])
         axes.plot(ends, line(ends), color=GREY, linewidth=5, alpha=0.25, zorder=0)
-        rising = bool(line(ends[1]) > line(ends[0]))
     drawn = zip(groups.items(), MARKERS, COLOURS, strict=False)
     for (name, (distances, scores)), marker, colour in drawn:
         axes.scatter(
@@ -71,10 +69,8 @@ def restarts(
         )
     axes.set_xlabel("distance to orthogonality (0 is aligned)")
     axes.set_ylabel("disentanglement score")
-    # In the corners that the points leave empty.
-    axes.legend(loc="upper left" if rising else "upper right")
-    place, side = (0.98, "right") if rising else (0.02, "left")
-    axes.text(place, 0.03, note, transform=axes.transAxes, ha=side, va="bottom")
+    axes.set_title(note, fontsize="medium", loc="left")
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 

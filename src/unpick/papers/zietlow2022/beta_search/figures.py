@@ -14,7 +14,6 @@ from matplotlib.ticker import MaxNLocator
 
 from unpick.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, YELLOW
 
-OCHRE = "#8a6000"  # words on the shade
 SHADE: dict[str, Any] = {"facecolor": YELLOW, "alpha": 0.22, "linewidth": 0}
 
 
@@ -25,9 +24,9 @@ class BetaPanel:
     Attributes:
         title: The data set.
         beta: In rising order.
-        ds: Disentanglement scores.
+        ds: Disentanglement scores; nan where a restart is missing.
         dto: Distances to orthogonality; nan where there are too few latents for one.
-        active: Numbers of latents in use.
+        active: Numbers of latents in use; nan where a restart is missing.
         factors: How many latents are needed.
         chance: Of the distance.
         published_beta: What the paper took.
@@ -53,6 +52,13 @@ class BetaPanel:
             raise ValueError(
                 f"beta must have two or more positive values in rising order, got {self.beta}"
             )
+        if np.isnan(self.active).all(1).any():
+            raise ValueError(f"active must have a restart of each beta, got {self.active}")
+
+    @property
+    def mean_active(self) -> Float[np.ndarray, "b"]:
+        """Latents in use, on average over the restarts that are there."""
+        return np.nanmean(self.active, axis=1)
 
 
 def beta_search(panels: Sequence[BetaPanel]) -> Figure:
@@ -81,17 +87,6 @@ def beta_search(panels: Sequence[BetaPanel]) -> Figure:
                 axes.axvline(panel.rule_beta, color=PINK, linestyle="dotted", linewidth=2)
             for low, high in over_pruned(panel):
                 axes.axvspan(low, high, zorder=0, **SHADE)
-        for low, high in over_pruned(panel)[-1:]:
-            middle = np.sqrt(low * high)
-            score.text(
-                middle,
-                0.98,
-                "over-\npruned",
-                transform=score.get_xaxis_transform(),
-                ha="center",
-                va="top",
-                color=OCHRE,
-            )
         ends = edges(panel.beta)
         shown = [ends[0], ends[-1], panel.published_beta, panel.rule_beta or ends[0]]
         latents.set_xlim(min(shown), max(shown))
@@ -117,7 +112,7 @@ def over_pruned(panel: BetaPanel) -> list[tuple[float, float]]:
     They begin and end half-way between values of beta, on the log axis.
     """
     low, high = np.log(edges(panel.beta))[:-1], np.log(edges(panel.beta))[1:]
-    few = panel.active.mean(1) < panel.factors
+    few = panel.mean_active < panel.factors
     turns = np.flatnonzero(np.diff(few, prepend=False, append=False))
     return [
         (float(np.exp(low[first])), float(np.exp(high[last - 1])))
@@ -158,7 +153,7 @@ def _curve(axes: Axes, panel: BetaPanel, values: Float[np.ndarray, "b s"], colou
 
 def _steps(axes: Axes, panel: BetaPanel) -> None:
     """Numbers of active latents, and the betas at which theory predicts a loss."""
-    axes.stairs(panel.active.mean(1), edges(panel.beta), baseline=None, color=BLACK, linewidth=1.6)
+    axes.stairs(panel.mean_active, edges(panel.beta), baseline=None, color=BLACK, linewidth=1.6)
     axes.axhline(panel.factors, color=GREY, linewidth=0.7)
     axes.text(
         0.01,
