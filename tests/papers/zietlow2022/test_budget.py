@@ -16,6 +16,7 @@ from unpick.papers.zietlow2022.budget.figures import (
 )
 from unpick.papers.zietlow2022.budget.readings import vae_loss
 from unpick.papers.zietlow2022.budget.study import STUDY
+from unpick.papers.zietlow2022.budget.svd_figure import singular_steps, stages
 from unpick.papers.zietlow2022.ledger.budget import EXAMPLE, cheapest_noise
 from unpick.plots import house_style, save
 from unpick.study import Results
@@ -127,3 +128,18 @@ def test_drawings_are_small_files(drawing, tmp_path):
     with house_style():
         figure = drawing.draw(Results(STUDY, "quick"))
     assert save(figure, tmp_path, drawing.name).stat().st_size < 300_000
+
+
+def test_stages_of_figure_2_4_lead_from_the_data_to_the_codes():
+    """Turn, stretch, turn: of the three steps the outer ones keep lengths, the inner one axes."""
+    m = np.array([[1.5, 1.0], [0.2, 1.2]])
+    data, turned_data, turned_codes, codes = stages(m).values()
+    first = turned_data @ np.linalg.inv(data)
+    assert first @ first.T == pytest.approx(np.eye(2))
+    stretch = turned_codes @ np.linalg.inv(turned_data)
+    assert stretch == pytest.approx(np.diag(1 / np.linalg.svd(m, compute_uv=False)))
+    last = codes @ np.linalg.inv(turned_codes)
+    assert last @ last.T == pytest.approx(np.eye(2))
+    assert last @ stretch @ first == pytest.approx(np.linalg.inv(m))
+    assert np.linalg.det(last) > 0
+    assert len(singular_steps(m).axes[0].texts) > 10

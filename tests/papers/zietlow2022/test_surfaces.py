@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mpl_toolkits.mplot3d import proj3d
 
 from unpick.data import DATASETS, split
 from unpick.data.bent import Bent
@@ -200,3 +201,35 @@ def test_strong_curves_of_an_aligned_plane_follow_its_axes(tmp_path):
         assert spans.argmax() == axis
         assert spans[axis] == pytest.approx((4, 2)[axis], rel=0.05)
     assert save(figure, tmp_path, "plane").stat().st_size < 300_000
+
+
+def drawn_angle(degrees):
+    """How a right angle looks in the picture, when axes are turned within the plane."""
+    draw = np.random.default_rng(0)
+    codes = draw.uniform(-1, 1, (500, 2)) * (2, 1)
+    points = np.column_stack([codes, 0.1 * draw.normal(size=500)])
+    spin = turn(degrees).numpy()
+    along = np.linspace(-1, 1, 10)
+    grid = np.stack(np.meshgrid(2 * along, along, indexing="ij"), axis=-1)
+
+    def decode(z):
+        return np.column_stack([z @ spin.T, np.zeros(len(z))])
+
+    with house_style():
+        figure = coordinate_surface(points, codes @ spin, grid @ spin, decode, "plane")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    ways = []
+    for curve in (each for each in axes.lines if each.get_linewidth() == 3):
+        ends = np.stack(curve.get_data_3d())[:, [150, 250]]
+        x, y, _ = proj3d.proj_transform(*ends, axes.get_proj())
+        ways.append(np.diff(axes.transData.transform(np.column_stack([x, y])), axis=0)[0])
+    first, second = ways
+    cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+    return np.degrees(np.arccos(abs(cosine)))
+
+
+def test_right_angles_look_right():
+    """Exactly so along the principal directions, and nearly so for axes turned from them."""
+    assert drawn_angle(0.0) == pytest.approx(90, abs=1.5)
+    assert min(drawn_angle(degrees) for degrees in (-45.0, -20.0, 20.0, 45.0)) > 83

@@ -210,29 +210,3 @@ def kl_landscape() -> Figure:
     )
     axes.set(xlabel=r"mean $\mu$", ylabel=r"log variance $\log\,\sigma^2$")
     return figure
-
-
-def singular_steps(m: Float[Array, "2 2"]) -> Figure:
-    """A matrix in three steps: turn, stretch along the axes, turn (Zietlow 2022, figure 2.4)."""
-    u, values, vt = np.linalg.svd(m)
-    signs = np.array([np.sign(vt[0, 0]), np.sign(vt[0, 0]) * np.sign(np.linalg.det(vt))])
-    u, vt = u * signs, signs[:, None] * vt  # a turn by less than 90 degrees, no reflection
-    steps = {
-        "unit circle": np.eye(2),
-        "turned: $V^T$": vt,
-        r"stretched: $\Sigma V^T$": np.diag(values) @ vt,
-        r"turned: $U \Sigma V^T = M$": m,
-    }
-    circle = np.stack([np.cos(np.radians(2 * ANGLES)), np.sin(np.radians(2 * ANGLES))])
-    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
-    x, y = 1.1 * values[0], 0.8 * values[0]
-    for axes, (name, step) in zip(figure.subplots(2, 2).flat, steps.items(), strict=True):
-        axes.plot(*(step @ circle), color=BLACK, linewidth=1.2)
-        for direction in (step @ vt.T).T:
-            ends = np.stack([-direction, direction], axis=1)
-            axes.plot(*ends, color=GREEN, linestyle=":", linewidth=1.5)
-        pointer(axes, step[:, 0], BLUE)
-        pointer(axes, step[:, 1], ORANGE)
-        axes.set(xlim=(-x, x), ylim=(-y, y), aspect="equal", title=name)
-        axes.set_axis_off()
-    return figure

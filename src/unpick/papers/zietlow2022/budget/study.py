@@ -20,10 +20,10 @@ from unpick.papers.zietlow2022.budget.figures import (
     broken_symmetry,
     equal_volumes,
     kl_landscape,
-    singular_steps,
     worked_example,
 )
 from unpick.papers.zietlow2022.budget.readings import COMPUTED, SHOWN
+from unpick.papers.zietlow2022.budget.svd_figure import singular_steps
 from unpick.papers.zietlow2022.ledger.budget import EXAMPLE
 from unpick.study.study import Claim, Drawing, Study
 
@@ -123,11 +123,14 @@ STUDY = Study(
         ),
         Drawing(
             "svd",
-            "A decoder in three steps",
-            "What a matrix does to the unit circle and its axes (blue, orange): it turns, "
-            "stretches along the axes, and turns again. Dotted: the singular directions, which "
-            "stay orthogonal throughout; blue and orange do not. A VAE with a diagonal posterior "
-            "chooses its axes so that the first turn is not needed.",
+            "A decoder and its encoder in three steps",
+            "After figure 2.4. The decoder M = U Sigma V^T, from right to left, turns a cloud of "
+            "codes, stretches it along the axes, and turns again; the encoder, from left to "
+            "right, undoes this. Blue and orange: the latents' axes, and what becomes of them. Dotted: "
+            "the singular directions, which stay orthogonal throughout; blue and orange do not. A "
+            "VAE with a diagonal posterior chooses its axes so that V is not needed. (Data have "
+            "two dimensions here; if they had more, Sigma would embed and its pseudo-inverse drop "
+            "them.)",
             lambda results: singular_steps(np.array([[1.5, 1.0], [0.2, 1.2]])),
         ),
     ),
