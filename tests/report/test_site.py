@@ -36,6 +36,7 @@ CLAIMS = (
     Claim("a < b", lambda results: Verdict(True, "0.1 < 0.2 [bold]")),
     Claim("c", lambda results: Verdict(False, "no")),
     Claim("d", lambda results: Verdict(None, "")),
+    Claim("e", lambda results: Verdict(None, "0.1 to 0.2", undecided=True)),
 )
 
 
@@ -195,9 +196,9 @@ def test_the_index_counts(tmp_path):
     index = write_site([*both, judge(Results(computed, "quick"))], tmp_path)
     rows = [row for row in Page(index).rows if any(row[1:]) and row[0]]
     assert rows == [
-        ["quick", "1", "1", "1", "12 min"],
-        ["standard", "1", "1", "1", "8 min"],
-        ["quick", "1", "0", "0", "none"],
+        ["quick", "1", "1", "1", "1", "12 min"],
+        ["standard", "1", "1", "1", "1", "8 min"],
+        ["quick", "1", "0", "0", "0", "none"],
     ]
     text = index.read_text()
     assert text.index("Nobody (1900)<") < text.index("toy: A toy") < text.index("Somebody (1950)<")
@@ -294,6 +295,7 @@ def test_the_terminal_shows_table_and_verdicts(tmp_path):
     assert "holds a < b\n  0.1 < 0.2 [bold]" in shown  # markup is text
     assert "fails c" in shown
     assert "not measured d" in shown
+    assert "undecided e\n  0.1 to 0.2" in shown
     assert shown.endswith("again: unpick study toy --scale quick\n")
 
 
@@ -316,6 +318,7 @@ def test_verdicts_have_words_and_marks(tmp_path):
         ("holds", "good"),
         ("fails", "bad"),
         ("not measured", "note"),
+        ("undecided", "note"),
     ]
 
 

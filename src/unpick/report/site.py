@@ -26,7 +26,7 @@ from unpick.study import Outcome, Results
 from unpick.study.ledger import Judgement
 from unpick.training.config import RunConfig, to_json
 
-VERDICTS = ("holds", "fails", "not measured")
+VERDICTS = ("holds", "fails", "undecided", "not measured")
 
 
 def write_site(
@@ -45,7 +45,7 @@ def write_site(
     claims = [claim_notes(results) for results in all_results]
     for results, notes in zip(all_results, claims, strict=True):
         write_study(results, notes, folder)
-    columns = ("", "claims hold", "fail", "not measured", "training")
+    columns = ("", "claims hold", "fail", "undecided", "not measured", "training")
     sources: dict[str, dict[str, list[tuple[str | Link, ...]]]] = {}
     for results, notes in zip(all_results, claims, strict=True):
         study = results.study

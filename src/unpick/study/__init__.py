@@ -1,5 +1,6 @@
 """What a study is, running one, and comparing its numbers with the published ones."""
 
+from unpick.study.comparison import Comparison, above, same_within
 from unpick.study.published import Printed, read_entry
 from unpick.study.running import collect, run
 from unpick.study.study import (
@@ -11,13 +12,14 @@ from unpick.study.study import (
     Results,
     Scale,
     Study,
-    Verdict,
 )
+from unpick.study.verdict import Verdict
 
 __all__ = [
     "SCALES",
     "Cell",
     "Claim",
+    "Comparison",
     "Drawing",
     "Outcome",
     "Printed",
@@ -25,7 +27,9 @@ __all__ = [
     "Scale",
     "Study",
     "Verdict",
+    "above",
     "collect",
     "read_entry",
     "run",
+    "same_within",
 ]

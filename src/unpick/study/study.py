@@ -14,6 +14,7 @@ from unpick.probe import STANDARD, Measure
 from unpick.runs import Run
 from unpick.study.published import Printed
 from unpick.study.records import Record, make_frame, make_records
+from unpick.study.verdict import Verdict
 from unpick.training import RunConfig
 from unpick.training.config import to_json
 
@@ -125,7 +126,7 @@ class Results:
     outcomes: tuple[Outcome, ...] = ()
     missing: tuple[str, ...] = ()
     computed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    verdicts: tuple["Verdict", ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
 
     def rows(self) -> dict[str, dict[str, Outcome]]:
         """Outcomes by row, then by column."""
@@ -150,21 +151,12 @@ class Results:
         """True if all checks hold and every cell has runs; None if cells are missing."""
         if not all(checks.values()):
             return False
-        whole = len(self.outcomes) == len(self.study.cells(self.scale))
-        return True if checks and whole else None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a claim holds (None: it was not measured), and the evidence."""
-
-    holds: bool | None
-    evidence: str
+        return True if checks and self.complete else None
 
     @property
-    def word(self) -> str:
-        """For people."""
-        return {True: "holds", False: "fails", None: "not measured"}[self.holds]
+    def complete(self) -> bool:
+        """Whether every cell has runs."""
+        return len(self.outcomes) == len(self.study.cells(self.scale))
 
 
 Check: TypeAlias = Callable[[Results], Verdict]
