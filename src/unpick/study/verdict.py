@@ -34,15 +34,20 @@ class Verdict:
         return {True: "holds", False: "fails", None: "not measured"}[self.holds]
 
 
-def against(comparisons: Mapping[str, Comparison]) -> list[str]:
-    """The comparisons that are decided the other way, after Holm's correction for several."""
+def decided(comparisons: Mapping[str, Comparison]) -> list[str]:
+    """The comparisons that are decided either way, after Holm's correction for several."""
     tested = {name: each.p for name, each in comparisons.items() if not math.isnan(each.p)}
     found = []
     for k, name in enumerate(sorted(tested, key=lambda name: tested[name])):
         if tested[name] >= LEVEL / (len(tested) - k):
             break
         found.append(name)
-    return [name for name in found if comparisons[name].difference < 0]
+    return found
+
+
+def against(comparisons: Mapping[str, Comparison]) -> list[str]:
+    """Those of them that are decided the other way."""
+    return [name for name in decided(comparisons) if comparisons[name].difference < 0]
 
 
 def all_decided(comparisons: Mapping[str, Comparison]) -> bool | None:

@@ -1,5 +1,6 @@
 """What Bhowal et al. say of MIG and the OD-Score, judged from planted results."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from unpick.data.files import FileConfig
-from unpick.papers.bhowal2024.scores import claims
+from unpick.papers.bhowal2024.scores import claims, orders
 from unpick.papers.bhowal2024.scores.figures import (
     Cloud,
     draw_active,
@@ -46,7 +47,7 @@ def as_printed(cell, seeds=5, spread=0.001):
     score = means["OD-Score"] - wobble  # the lower, the higher MIG: over restarts, too
     values = {"MIG": means["MIG"] + wobble, "MIG-sup": means["MIG-sup"] + wobble}
     values |= dict.fromkeys((*SCORES, "OD-Score, V", "DtO / chance"), score)
-    values |= {f"term, {name}": np.full(seeds, 0.95) for name in NAMES}  # which changes nothing
+    values |= {f"term, {name}": 0.9 + 0.01 * k + wobble for k, name in enumerate(NAMES)}
     values |= {"active": [5, 6, 7, 6, 5][:seeds], "passive share": np.full(seeds, 0.2)}
     return values
 
@@ -62,7 +63,7 @@ def test_the_papers_own_numbers_satisfy_every_claim():
 def test_nothing_but_what_needs_no_training_is_known_without_it():
     untrained = [claim.check is claims.falls_in_print for claim in STUDY.claims]
     assert [holds is True for holds in verdicts(Results(STUDY, "standard"))] == untrained
-    any_model = [claim.check is claims.term_makes_no_order for claim in STUDY.claims]
+    any_model = [claim.check is orders.term_makes_no_order for claim in STUDY.claims]
     short = verdicts(planted(as_printed, STUDY.cells("quick"), "quick"))
     assert [holds is True for holds in short] == np.logical_or(untrained, any_model).tolist()
     assert False not in short
@@ -70,15 +71,15 @@ def test_nothing_but_what_needs_no_training_is_known_without_it():
 
 def test_a_data_set_or_a_model_that_is_not_there_leaves_claims_open():
     two = planted(lambda cell: None if cell.row == "heads" else as_printed(cell))
-    assert claims.in_printed_order("MIG", two).holds is None
+    assert orders.in_printed_order("MIG", two).holds is None
     assert claims.falls_over_runs("OD-Score", "", two).holds is None
     lone = planted(lambda cell: None if cell.column == "VAE" else as_printed(cell))
     assert (
-        claims.in_printed_order("MIG", lone)
-        == claims.falls_over_models(lone)
+        orders.in_printed_order("MIG", lone)
+        == orders.falls_over_models(lone)
         == claims.active_latents_dominate(lone)
     )
-    assert claims.in_printed_order("MIG", lone).holds is None
+    assert orders.in_printed_order("MIG", lone).holds is None
     # One that speaks against it is enough.
     wrong = planted(
         lambda cell: (
@@ -87,9 +88,10 @@ def test_a_data_set_or_a_model_that_is_not_there_leaves_claims_open():
             else None
         )
     )
-    assert claims.in_printed_order("MIG", wrong).holds is False
-    assert "not as printed" in claims.in_printed_order("MIG", wrong).evidence
-    assert claims.falls_over_models(wrong).holds is False
+    assert orders.in_printed_order("MIG", wrong).holds is False
+    text = orders.in_printed_order("MIG", wrong).evidence
+    assert "decided the other way (difference, 95 % interval): sprites, beta-VAE above VAE" in text
+    assert orders.falls_over_models(wrong).holds is False
 
 
 def test_a_score_that_ranks_otherwise_breaks_what_is_said_of_it():
@@ -100,12 +102,12 @@ def test_a_score_that_ranks_otherwise_breaks_what_is_said_of_it():
 
         return planted(values)
 
-    assert claims.in_printed_order("OD-Score", other("OD-Score")).holds is False
-    assert claims.falls_over_models(other("OD-Score")).holds is False
-    assert claims.variants_agree(other("OD-Score, released")).holds is False
+    assert orders.in_printed_order("OD-Score", other("OD-Score")).holds is False
+    assert orders.falls_over_models(other("OD-Score")).holds is False
+    assert orders.variants_agree(other("OD-Score, released")).holds is False
     assert (
         "released beta-VAE"
-        not in claims.variants_agree(planted(as_printed)).evidence.split(";")[0]
+        not in orders.variants_agree(planted(as_printed)).evidence.split(";")[0]
     )
 
 
@@ -118,13 +120,58 @@ def test_a_fit_that_gives_all_models_the_same_score_tells_nothing_apart():
 
 def test_a_term_that_makes_the_order_by_itself_is_found_out():
     printed = {"term, VAE": [0.97], "term, beta-VAE": [0.94], "term, beta-TCVAE": [0.91]}
-    found = claims.term_makes_no_order(planted(lambda cell: printed))
+    found = orders.term_makes_no_order(planted(lambda cell: printed))
     assert found.holds is False
     assert (
         "sprites, 3 runs: as VAE 0.970, as beta-VAE 0.940, as beta-TCVAE 0.910" in found.evidence
     )
     other = printed | {"term, VAE": [0.92]}
-    assert claims.term_makes_no_order(planted(lambda cell: other)).holds is True
+    assert orders.term_makes_no_order(planted(lambda cell: other)).holds is True
+    assert (
+        "as beta-TCVAE 0.910 (another order)"
+        in orders.term_makes_no_order(planted(lambda cell: other)).evidence
+    )
+    wide = {
+        "term, VAE": [0.9, 1.1, 0.8],
+        "term, beta-VAE": [0.9] * 3,
+        "term, beta-TCVAE": [0.8] * 3,
+    }
+    assert orders.term_makes_no_order(planted(lambda cell: wide)).undecided
+
+
+def noisy(cell, height, spread=0.05, seeds=3):
+    """The printed means times a height, with the same spread for all."""
+    values = spread * np.array([-1.0, 0.0, 1.0])[:seeds]
+    return {m: height * printed.mean + values for m, printed in cell.published.items()}
+
+
+def test_an_order_within_the_spread_is_undecided_and_its_power_is_told():
+    low = orders.in_printed_order("MIG", planted(lambda cell: noisy(cell, 0.1)))
+    assert low.word == "undecided"
+    assert "power at the printed means, all pairs together: " in low.evidence
+    assert "sprites, beta-VAE above VAE (+0.009" in low.evidence  # a tenth of 0.25 - 0.16
+    high = orders.in_printed_order("MIG", planted(lambda cell: noisy(cell, 100.0)))
+    assert high.word == "holds"
+    turned = orders.in_printed_order("MIG", planted(lambda cell: noisy(cell, -100.0)))
+    assert turned.word == "fails"
+    single = orders.in_printed_order("MIG", planted(lambda cell: noisy(cell, 1.0, seeds=1)))
+    assert single.word == "undecided"
+    assert "too few seeds" in single.evidence
+
+
+def test_scores_conflict_only_where_both_are_decided():
+    def scores(factor, spread):
+        def values(cell):
+            found = as_printed(cell, spread=spread)
+            return found | {"OD-Score, released": factor * found["OD-Score"]}
+
+        return orders.variants_agree(planted(values))
+
+    assert scores(1.0, 1e-6).word == "holds"
+    assert scores(-1.0, 1e-6).word == "fails"
+    assert "in opposite ways: sprites, VAE and beta-VAE (matched," in scores(-1.0, 1e-6).evidence
+    assert scores(-1.0, 1.0).word == "undecided"
+    assert scores(1.0, 1.0).word == "undecided"
 
 
 def test_passive_latents_may_not_make_most_of_the_score():
@@ -161,7 +208,7 @@ def scattered(slope, shift, seeds=40):
 def test_what_models_share_is_not_taken_for_what_restarts_share():
     between = scattered(0.0, -3.0)
     assert claims.falls_over_runs("OD-Score", "", between).holds is True
-    assert claims.falls_over_runs("OD-Score", "model", between).holds is False
+    assert claims.falls_over_runs("OD-Score", "model", between).undecided
     both = scattered(-1.0, -3.0)
     assert claims.falls_over_runs("OD-Score", "model", both).holds is True
     rising = scattered(1.0, 0.0)
@@ -178,7 +225,7 @@ def test_a_score_that_only_counts_latents_says_nothing_beyond_their_number():
 
     counted = planted(values)
     assert claims.falls_over_runs("OD-Score", "", counted).holds is True
-    assert claims.falls_over_runs("OD-Score", "active", counted).holds is False
+    assert claims.falls_over_runs("OD-Score", "active", counted).undecided
 
 
 def test_links_are_correlations_with_the_freedom_that_is_left():
@@ -189,12 +236,22 @@ def test_links_are_correlations_with_the_freedom_that_is_left():
     assert plain.r == pytest.approx(expected.statistic)
     assert plain.p == pytest.approx(expected.pvalue)
     assert plain.rows == {"sprites": pytest.approx(expected.statistic)}
+    assert plain.free == len(gap) - 2
     within = claims.correlate(one, "MIG", "OD-Score", "model")
     gap, score = (
         np.concatenate([o.values[m] - o.mean(m) for o in models]) for m in ("MIG", "OD-Score")
     )
     assert within.r == pytest.approx(pearsonr(gap, score).statistic)
     assert within.p > pearsonr(gap, score).pvalue  # which forgets that means were taken off
+
+
+def test_the_power_of_a_correlation_is_how_often_it_is_found():
+    x, noise = np.random.default_rng(3).normal(size=(2, 4000, 27))
+    y = -0.5 * x + math.sqrt(0.75) * noise
+    found = pearsonr(x, y, axis=1)
+    share = ((found.pvalue < 0.05) & (found.statistic < 0)).mean()
+    told = claims.ScoreCorrelation(0.0, 1.0, 27, {}, 25).power
+    assert told == pytest.approx(share, abs=0.03)
 
 
 def scattered_cell(cell, seeds=6):
