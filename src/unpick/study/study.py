@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from unpick.perturb import PerturbConfig
 from unpick.probe import STANDARD, Measure
 from unpick.runs import Run
+from unpick.study.comparison import Comparison, above
 from unpick.study.published import Printed
 from unpick.study.records import Record, make_frame, make_records
 from unpick.study.verdict import Verdict
@@ -106,6 +107,12 @@ class Outcome:
             return None
         variance = self.deviation(measure) ** 2 / self.count(measure) + printed.error**2
         return (self.mean(measure) - printed.mean) / math.sqrt(variance)
+
+    def above(self, other: "Outcome", measure: str) -> Comparison:
+        """Decide whether the mean is above another's; the power is at the printed difference."""
+        printed = [outcome.cell.published.get(measure) for outcome in (self, other)]
+        means = [math.nan if each is None else each.mean for each in printed]
+        return above(self.values[measure], other.values[measure], expected=means[0] - means[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,8 @@ from unpick.plots import latent_squares
 from unpick.probe import latent_means
 from unpick.study.comparison_figure import drawing
 from unpick.study.published import Printed
-from unpick.study.study import Cell, Check, Claim, Drawing, Results, Scale, Study, Verdict
+from unpick.study.study import Cell, Check, Claim, Drawing, Results, Scale, Study
+from unpick.study.verdict import Verdict, decide_all
 
 Values: TypeAlias = Float[np.ndarray, "n"]
 
@@ -84,17 +85,18 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 def aligned(results: Results) -> Verdict:
     """DtO of the diagonal posterior below those of the point and the full covariance."""
-    texts, holds = [], {}
+    texts, comparisons = [], {}
     for row, columns in results.rows().items():
         own = columns.get("beta-VAE") or columns.get("VAE")
-        others = [columns[name] for name in ("AE", "full covariance") if name in columns]
+        others = {name: columns[name] for name in ("AE", "full covariance") if name in columns}
         if own is None or not others:
             continue
-        holds[row] = all(own.mean("DtO") < other.mean("DtO") for other in others)
-        rest = " and ".join(f"{other.mean('DtO'):.2f}" for other in others)
+        for name, other in others.items():
+            comparisons[f"{row}, below {name}"] = other.above(own, "DtO")
+        rest = " and ".join(f"{other.mean('DtO'):.2f}" for other in others.values())
         chance = own.mean("chance")
         texts.append(f"{row}: {own.mean('DtO'):.3f} against {rest} (chance {chance:.2f})")
-    return Verdict(results.all_hold(holds), "; ".join(texts))
+    return decide_all(comparisons, "; ".join(texts), complete=results.complete)
 
 
 def of_beta_vae(row: str, measure: str, holds: Callable[[float], bool]) -> Check:
@@ -140,13 +142,15 @@ def random_decoder(results: Results) -> Verdict:
 
 
 def correlated(results: Results) -> Verdict:
-    """DtO and DS over restarts: the interval of their correlation lies below zero."""
+    """DtO and DS over restarts: the interval of their correlation lies below zero, or above."""
     dto, ds = _restarts(results)
     if min(len({*dto}), len({*ds})) < 4:
         return Verdict(None, "")
     within = association(*_restarts(results, centred=True)).pearson
     summary = f"{_correlation(dto, ds)}; {within.value:.2f} among runs of one length"
-    return Verdict(bool(association(dto, ds).pearson.high < 0), summary)
+    found = association(dto, ds).pearson
+    holds = True if found.high < 0 else False if found.low > 0 else None
+    return Verdict(holds, summary, undecided=holds is None)
 
 
 def _restarts(results: Results, centred: bool = False) -> tuple[Values, Values]:

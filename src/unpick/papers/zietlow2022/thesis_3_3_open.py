@@ -8,7 +8,8 @@ from unpick.models.likelihood import Likelihood
 from unpick.objectives import BetaVAE
 from unpick.papers.zietlow2022.chapter3 import EPOCH, setting
 from unpick.papers.zietlow2022.published import published
-from unpick.study.study import Cell, Claim, Results, Scale, Study, Verdict
+from unpick.study.study import Cell, Claim, Results, Scale, Study
+from unpick.study.verdict import Verdict, decide_all
 from unpick.training import preset
 from unpick.training.presets import steps
 
@@ -58,13 +59,13 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 def centring(results: Results) -> Verdict:
     """At every ratio and factor, centring the square lowers DtO."""
-    texts, holds = [], {}
+    texts, comparisons = [], {}
     for row, columns in results.rows().items():
         for name in FACTORS:
             if (own := columns.get(f"centred, {name}")) and (other := columns.get(name)):
-                holds[row + name] = own.mean("DtO") < other.mean("DtO")
+                comparisons[f"{row}, {name}"] = other.above(own, "DtO")
                 texts.append(f"{row}, {name}: {own.mean('DtO'):.3f} and {other.mean('DtO'):.3f}")
-    return Verdict(results.all_hold(holds), "; ".join(texts))
+    return decide_all(comparisons, "; ".join(texts), complete=results.complete)
 
 
 def draws(results: Results) -> Verdict:
@@ -86,10 +87,12 @@ def likelihoods(results: Results) -> Verdict:
     sharp, square = columns["VAE, Bernoulli"], columns["VAE, squared error"]
     pairs = [(o.mean("DtO"), o.mean("Delta_KL")) for o in (sharp, square)]
     summary = " and ".join(f"DtO {dto:.2f}, Delta_KL {100 * delta:.1f} %" for dto, delta in pairs)
-    (slow, small), (fast, large) = pairs
-    return Verdict(
-        fast < slow and small < 0.03 <= large, f"Bernoulli and squared error: {summary}"
-    )
+    (_, small), (_, large) = pairs
+    evidence = f"Bernoulli and squared error: {summary}"
+    if not small < 0.03 <= large:
+        return Verdict(False, evidence)
+    sooner = {"DtO": sharp.above(square, "DtO")}
+    return decide_all(sooner, evidence, complete=True)
 
 
 STUDY = Study(

@@ -11,7 +11,8 @@ from unpick.papers.zietlow2022.chapter3 import NOTES, SEEDS, setting
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.restarts import degenerate_squares
 from unpick.probe import latent_means
-from unpick.study.study import Cell, Claim, Drawing, Results, Scale, Study, Verdict
+from unpick.study.study import Cell, Claim, Drawing, Results, Scale, Study
+from unpick.study.verdict import Verdict, decide_all
 
 RATIOS = (1.0, 1.2, 1.5)
 
@@ -34,13 +35,17 @@ def cells(scale: Scale) -> Sequence[Cell]:
 
 
 def improves(results: Results) -> Verdict:
-    """DtO falls and DS rises with the ratio."""
+    """DtO falls and DS rises from each ratio to the next."""
     dto, ds = _means(results, "DtO"), _means(results, "DS")
     if len(dto) < len(RATIOS):
         return Verdict(None, "")
-    holds = all(a > b for a, b in pairwise(dto)) and all(a < b for a, b in pairwise(ds))
+    comparisons = {}
+    for (low, a), (high, b) in pairwise(zip(RATIOS, results.outcomes, strict=True)):
+        for measure, (more, less) in {"DtO": (a, b), "DS": (b, a)}.items():
+            comparisons[f"{measure} from {low} to {high}"] = more.above(less, measure)
     summary = " ".join(f"{a:.3f}/{b:.2f}" for a, b in zip(dto, ds, strict=True))
-    return Verdict(holds, f"DtO/DS at ratio {', '.join(map(str, RATIOS))}: {summary}")
+    evidence = f"DtO/DS at ratio {', '.join(map(str, RATIOS))}: {summary}"
+    return decide_all(comparisons, evidence, complete=True)
 
 
 def collapses(results: Results) -> Verdict:

@@ -33,14 +33,12 @@ def in_printed_order(measure: str, results: Results) -> Verdict:
     rows = complete_rows(results, measure)
     for row, models in rows.items():
         printed = {name: o.cell.published[measure].mean for name, o in models.items()}
-        values = {name: outcome.values[measure] for name, outcome in models.items()}
         for low, high in combinations(order(printed), 2):
-            apart = printed[high] - printed[low]
-            if apart > 0:
-                comparisons[f"{row}, {high} above {low}"] = above(
-                    values[high], values[low], expected=apart
-                )
-        power *= order_power([values[name] for name in printed], [*printed.values()])
+            if printed[high] > printed[low]:
+                name = f"{row}, {high} above {low}"
+                comparisons[name] = models[high].above(models[low], measure)
+        values = [outcome.values[measure] for outcome in models.values()]
+        power *= order_power(values, [*printed.values()])
         evidence.append(f"{row}: {list_means(models, measure)}")
     if rows and not math.isnan(power):
         evidence.append(f"power at the printed means, all pairs together: {power:.0%}")
@@ -78,9 +76,9 @@ def _ranked_alike(
     for row, models in rows.items():
         for a, b in combinations(NAMES, 2):
             tests[f"{row}, {a} and {b}"] = {
-                name: above(*(models[m].values[measure] for m in ends))
+                name: models[one].above(models[other], measure)
                 for measure, name in names.items()
-                for ends in [(b, a) if measure in reverse else (a, b)]
+                for one, other in [(b, a) if measure in reverse else (a, b)]
             }
         orders = [f"{name} {' < '.join(order(means(models, m)))}" for m, name in names.items()]
         evidence.append(f"{row}: {', '.join(orders)}")
