@@ -151,9 +151,9 @@ def same_within(a: Values, b: Values, share: float, *, level: float = LEVEL) -> 
 
     It holds if the mean of `a` is significantly above 1 - share times that of `b`, and below 1 +
     share times it: two one-sided Welch tests, in which the error of the margin counts. It fails
-    if the mean is significantly outside. The interval of the difference is the one that goes with
-    these tests (90 % at level 0.05), p the larger of their two p-values, and the power the chance
-    that equal means are found to be the same.
+    if the mean is significantly outside. The interval is that of the difference alone (90 % at
+    level 0.05), p the larger of the two p-values, and the power the chance that equal means are
+    found to be the same.
 
     Args:
         a: Values of one group, one a seed; nan where there is none.

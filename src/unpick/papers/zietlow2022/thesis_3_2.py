@@ -110,7 +110,7 @@ def larger_takes_longer(results: Results) -> Verdict:
             _steps(many),
             _steps(few),
             expected=(printed[0] - printed[1]) / 100 * many.cell.config.steps,
-            resolution=LATENTS_EVERY,  # Delta_KL was looked at so often
+            resolution=float(LATENTS_EVERY),  # Delta_KL was looked at so often
         )
         texts.append(f"{row}: {_steps(few).mean():.0f} and {_steps(many).mean():.0f} steps")
     return decide_all(comparisons, "; ".join(texts), complete=results.complete)
