@@ -109,6 +109,8 @@ def test_columns_become_orthogonal_or_do_not():
     assert "IMA 0.480 to 0.080" in check(planted("steps", RISING)).evidence
     one = [level(0.0), level(5.0) | {"off-diagonal": np.array([0.9, 0.9])}]
     assert verdict(check, "steps", one) is False
+    wide = [level(0.0) | {"IMA": np.array([0.1, 0.9])}, level(5.0)]
+    assert check(planted("steps", wide)).undecided
     late = planted("steps", RISING)
     late = replace(late, outcomes=late.outcomes[1:])  # nothing from before training
     assert check(late).holds is None
@@ -143,6 +145,8 @@ def test_the_smallest_beta_has_the_best_error_and_the_worst_axes():
     assert verdict(check, "beta", RISING) is False  # its error is the largest
     turned_round = [level(5 - at, error=0.1 + at) for at in MANY]
     assert verdict(check, "beta", turned_round) is False  # its DtO is the smallest
+    near = [upwards[0], level(1.0, error=0.1)]
+    assert check(planted("beta", near)).undecided  # its error is no larger
     lost = [*upwards, {"error": np.array([9.0, 9.0])}]  # no axes left to compare
     assert verdict(check, "beta", lost) is True
     assert verdict(check, "beta", upwards[:1]) is None
@@ -175,6 +179,8 @@ def test_the_metric_is_asked_at_every_beta_of_sprites():
     assert check([level(0.0, **ours), level(1.0, **ours)]) is True
     assert check([level(0.0, **ours), level(1.0, **theirs)]) is False
     assert verdict(claims.likelihood_metric, "beta", [level(0.0, **ours)]) is None
+    wide = level(0.0) | {"IMA": np.array([0.4, 0.5]), "IMA, likelihood": np.array([0.1, 0.6])}
+    assert claims.likelihood_metric(planted("beta", [wide], data="sprites")).undecided
 
 
 def test_aligned_axes_and_mig_go_together_or_not():

@@ -118,10 +118,13 @@ def results(*outcomes, cells=None):
     return Results(study, "standard", outcomes)
 
 
+SEEDS = 0.001 * np.array([-1.0, 0.0, 1.0])
+
+
 def models(row="sprites", **measures):
-    """An outcome for each model, from lists with a value a model."""
+    """An outcome for each model, from lists with a mean a model."""
     return [
-        outcome(row, name, **{m: [values[k]] for m, values in measures.items()})
+        outcome(row, name, **{m: values[k] + SEEDS for m, values in measures.items()})
         for k, name in enumerate(claims.NAMES)
     ]
 
@@ -146,12 +149,16 @@ def test_lower_asks_every_cell_and_counts_what_is_significant():
     assert verdict.holds is False
     assert "p < 0.05 in 2 of 4 runs, the other way around in 1" in verdict.evidence
     assert check(results()).holds is None
+    wide = outcome(linear=[0.2, 0.3, 0.5], nonlinear=[0.1, 0.1, 0.6])
+    assert check(results(wide)).word == "undecided"
+    large = outcome(linear=[0.2, 5.0, 70.0], nonlinear=[0.1, 4.9, 69.9])
+    assert check(results(large)).word == "holds"  # in pairs
 
 
 def test_what_is_missing_counts_unless_its_data_are_not_here(monkeypatch, tmp_path):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path))
     check = partial(claims.lower_error, "linear", "nonlinear")
-    good = outcome(linear=[0.2], nonlinear=[0.1])
+    good = outcome(linear=[0.2, 0.2], nonlinear=[0.1, 0.1])
     mpi3d = Cell("mpi3d", "VAE", bhowal.config("mpi3d", "vae", "standard"))
     assert check(results(good, cells=[good.cell, mpi3d])).holds is True
     assert check(results(good, cells=[good.cell, replace(good.cell, column="c")])).holds is None
@@ -164,6 +171,8 @@ def test_what_is_missing_counts_unless_its_data_are_not_here(monkeypatch, tmp_pa
         ([0.1, 0.3, 0.2], False, False, True),
         ([0.3, 0.1, 0.2], False, True, False),
         ([0.2, 0.1, 0.3], False, False, False),
+        ([0.1, 0.2, 0.2001], None, False, True),
+        ([0.2, 0.2, 0.2], None, None, None),
     ],
 )
 def test_orders_of_models(values, rises, largest, least):

@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import spearmanr
 
-from unpick.study.study import Outcome, Results, Verdict
+from unpick.study.comparison import Comparison, above
+from unpick.study.study import Outcome, Results
 from unpick.study.sweep import beta_of
+from unpick.study.verdict import Verdict, decide_all
 
 Kind = Literal["steps", "beta"]
 WHEN: Mapping[Kind, str] = {"steps": "along training", "beta": "over beta"}
@@ -100,7 +102,7 @@ def below_chance(results: Results) -> Verdict:
 
 def becomes_orthogonal(results: Results) -> Verdict:
     """IMA contrast and off-diagonal part are smaller at the end than before training."""
-    holds, evidence = dict[str, bool](), []
+    comparisons, evidence = dict[str, Comparison](), []
     for data, outcomes in series(results, "steps").items():
         if min(outcomes) > 0 or max(outcomes) == 0:
             continue
@@ -108,12 +110,13 @@ def becomes_orthogonal(results: Results) -> Verdict:
         pairs = {n: [mean(values(o, n)) for o in ends] for n in ("IMA", "off-diagonal")}
         if np.isnan(list(pairs.values())).any():
             continue
-        holds[data] = all(after < before for before, after in pairs.values())
+        for name in pairs:
+            comparisons[f"{data}, {name}"] = above(*(values(o, name) for o in ends))
         listed = ", ".join(
             f"{n} {before:.3f} to {after:.3f}" for n, (before, after) in pairs.items()
         )
         evidence.append(f"{data}: {listed}")
-    return Verdict(results.all_hold(holds), "; ".join(evidence))
+    return decide_all(comparisons, "; ".join(evidence), complete=results.complete)
 
 
 def ranks_agree(kind: Kind, results: Results) -> Verdict:
@@ -133,7 +136,7 @@ def ranks_agree(kind: Kind, results: Results) -> Verdict:
 
 def needs_pressure(results: Results) -> Verdict:
     """Of all betas the smallest has the smallest error and the largest DtO."""
-    holds, evidence = dict[str, bool](), []
+    comparisons, evidence = dict[str, Comparison](), []
     for data, outcomes in series(results, "beta").items():
         errors = {beta: mean(values(o, "error")) for beta, o in outcomes.items()}
         shares = {b: mean(relative(o, "DtO")) for b, o in outcomes.items()}
@@ -142,14 +145,19 @@ def needs_pressure(results: Results) -> Verdict:
         if len(outcomes) < 2 or least not in shares:
             continue
         best, worst = min(errors, key=lambda b: errors[b]), max(shares, key=lambda b: shares[b])
-        holds[data] = best == worst == least
+        for beta in (beta for beta in outcomes if beta != least):
+            worse, first = values(outcomes[beta], "error"), values(outcomes[least], "error")
+            comparisons[f"{data}, error at {beta:.2g}"] = above(worse, first)
+            if beta in shares:
+                both = (relative(outcomes[each], "DtO") for each in (least, beta))
+                comparisons[f"{data}, DtO at {beta:.2g}"] = above(*both)
         lowest = min(shares, key=lambda b: shares[b])
         evidence.append(
             f"{data}: at beta {least:.2g} error {errors[least]:.4f} (least at {best:.2g}), DtO "
             f"{shares[least]:.2f} of chance (most at {worst:.2g}; least {shares[lowest]:.2f} at "
             f"{lowest:.2g})"
         )
-    return Verdict(results.all_hold(holds), "; ".join(evidence))
+    return decide_all(comparisons, "; ".join(evidence), complete=results.complete)
 
 
 def fit_means_aligned(results: Results) -> Verdict:
@@ -191,16 +199,15 @@ def price_is_contrast(results: Results) -> Verdict:
 
 def likelihood_metric(results: Results) -> Verdict:
     """At every beta the contrast is smaller in the likelihood's metric than in that of pixels."""
-    pairs = {
-        f"{beta:.2g}": [mean(values(o, name)) for name in ("IMA", "IMA, likelihood")]
+    found = {
+        f"beta {beta:.2g}": [values(o, name) for name in ("IMA", "IMA, likelihood")]
         for beta, o in select(results, "sprites", "beta").items()
         if np.isfinite(values(o, "IMA")).any()
     }
-    holds = {beta: ours < pixels for beta, (pixels, ours) in pairs.items()}
-    evidence = [f"beta {b}: {pixels:.3f} and {ours:.3f}" for b, (pixels, ours) in pairs.items()]
-    return Verdict(
-        results.all_hold(holds), f"of pixels and of the likelihood: {', '.join(evidence)}"
-    )
+    comparisons = {beta: above(pixels - ours, 0.0) for beta, (pixels, ours) in found.items()}
+    listed = [f"{beta}: {mean(a):.3f} and {mean(b):.3f}" for beta, (a, b) in found.items()]
+    evidence = f"of pixels and of the likelihood: {', '.join(listed)}"
+    return decide_all(comparisons, evidence, complete=results.complete)
 
 
 def disentangles(results: Results) -> Verdict:

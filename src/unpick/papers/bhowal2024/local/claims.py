@@ -1,13 +1,15 @@
 """Claims about tables 1 and 2 of Bhowal et al. (2024), the paper's and ours, as checks."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from unpick.papers.bhowal2024.settings import NAMES
+from unpick.study.comparison import above
 from unpick.study.running import available
-from unpick.study.study import Outcome, Results, Verdict
+from unpick.study.study import Outcome, Results
+from unpick.study.verdict import Verdict, decide_all
 
 LEVELS = (0.01, 0.05)  # significance levels that the paper marks
 HALF = 0.5
@@ -19,19 +21,25 @@ def decide(results: Results, holds: Mapping[str, bool], evidence: Sequence[str])
     listed = "; ".join(evidence)
     if not all(holds.values()):
         return Verdict(False, listed)
-    whole = len(results.outcomes) >= len(available(results.study.cells(results.scale))[0])
-    return Verdict(True if holds and whole else None, listed)
+    return Verdict(True if holds and is_whole(results) else None, listed)
+
+
+def is_whole(results: Results) -> bool:
+    """Whether every cell whose data are on this machine has runs."""
+    return len(results.outcomes) >= len(available(results.study.cells(results.scale))[0])
 
 
 def lower_error(first: str, second: str, results: Results) -> Verdict:
-    """In every cell the second measure has a lower mean than the first."""
-    holds, evidence = dict[str, bool](), []
+    """In every cell the second measure is lower than the first, in pairs over runs."""
+    comparisons, evidence = {}, []
     for row, columns in results.rows().items():
         for column, outcome in columns.items():
-            holds[f"{row}, {column}"] = outcome.mean(second) < outcome.mean(first)
+            saved = outcome.values[first] - outcome.values[second]
+            comparisons[f"{row}, {column}"] = above(saved, 0.0)
         listed = [f"{c} {o.mean(first):.4g} to {o.mean(second):.4g}" for c, o in columns.items()]
         evidence.append(f"{row}: {', '.join(listed)}")
-    return decide(results, holds, [*evidence, *count_significant(first, second, results)])
+    evidence += count_significant(first, second, results)
+    return decide_all(comparisons, "; ".join(evidence), complete=is_whole(results))
 
 
 def count_significant(first: str, second: str, results: Results) -> list[str]:
@@ -51,33 +59,35 @@ def count_significant(first: str, second: str, results: Results) -> list[str]:
 
 def errors_rise(measures: Sequence[str], results: Results) -> Verdict:
     """Means rise from VAE over beta-VAE to beta-TCVAE."""
-    return _ordered(measures, results, lambda m: all(a < b for a, b in pairwise(m)))
+    return _ordered(measures, results, [(high, low) for low, high in combinations(NAMES, 2)])
 
 
 def vae_largest(measures: Sequence[str], results: Results) -> Verdict:
     """The VAE has the largest mean."""
-    return _ordered(measures, results, lambda m: m[0] > max(m[1:]))
+    return _ordered(measures, results, [(NAMES[0], other) for other in NAMES[1:]])
 
 
 def vae_least(measures: Sequence[str], results: Results) -> Verdict:
     """The VAE has the smallest mean."""
-    return _ordered(measures, results, lambda m: m[0] < min(m[1:]))
+    return _ordered(measures, results, [(other, NAMES[0]) for other in NAMES[1:]])
 
 
 def _ordered(
-    measures: Sequence[str], results: Results, check: Callable[[list[float]], bool]
+    measures: Sequence[str], results: Results, pairs: Sequence[tuple[str, str]]
 ) -> Verdict:
-    holds, evidence = dict[str, bool](), []
+    """On every data set the first model of each pair is above the second."""
+    comparisons, evidence = {}, []
     for row, columns in results.rows().items():
         if not {*NAMES} <= columns.keys():
             continue
         for measure in measures:
-            found = [columns[model] for model in NAMES]
-            name = f"{row}, {measure}"
-            holds[name] = check([outcome.mean(measure) for outcome in found])
-            listed = [f"{o.cell.column} {_mean_and_spread(o, measure)}" for o in found]
-            evidence.append(f"{name}: {', '.join(listed)}")
-    return decide(results, holds, evidence)
+            for high, low in pairs:
+                name = f"{row}, {measure}, {high} above {low}"
+                values = (columns[model].values[measure] for model in (high, low))
+                comparisons[name] = above(*values)
+            listed = [f"{model} {_mean_and_spread(columns[model], measure)}" for model in NAMES]
+            evidence.append(f"{row}, {measure}: {', '.join(listed)}")
+    return decide_all(comparisons, "; ".join(evidence), complete=is_whole(results))
 
 
 def _mean_and_spread(outcome: Outcome, measure: str) -> str:
