@@ -35,6 +35,16 @@ class OnAccelerator(torch.Tensor):
     def __init__(self, held):
         self.held = held
 
+    @property
+    def data(self):
+        return self.detach()
+
+    @data.setter
+    def data(self, other):
+        """Move to the memory of another tensor, as a parameter may."""
+        torch.Tensor.data.__set__(self, other)
+        self.held = other.held
+
     def __repr__(self):
         return f"OnAccelerator({self.held})"
 

@@ -1,5 +1,4 @@
 import importlib
-import threading
 from functools import partial
 
 import numpy as np
@@ -27,24 +26,6 @@ def one_thread():
     """Two test processes with two threads each on two cores would wait for each other."""
     torch.set_num_threads(1)
     with threadpool_limits(1):  # numpy's and scikit-learn's
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_walk_through_the_stack():
-    """Behind a checked function lies what the checker remembers: every call under way.
-
-    The search for networks would look at all of that, thousands of objects each time.
-    """
-    from unpick.probe import trace
-
-    reach = trace._reach
-
-    def reach_less(thing):
-        return [] if isinstance(thing, threading.local) else reach(thing)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(trace, "_reach", reach_less)
         yield
 
 

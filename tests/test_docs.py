@@ -1,5 +1,6 @@
 """Tutorials run and print what they show; the commands exist; the site builds."""
 
+import linecache
 import os
 import re
 import shlex
@@ -48,12 +49,15 @@ def words(text):
 def run_page(page, out, quick=True):
     """Run the blocks of a page one after the other: what each printed and what it shows."""
     space = {"__name__": "__main__"}
-    for shorter, code, shown in re.findall(BLOCK, page.read_text(), re.DOTALL):
+    blocks = re.findall(BLOCK, page.read_text(), re.DOTALL)
+    for number, (shorter, code, shown) in enumerate(blocks):
         for change in shorter.split("; ") if shorter and quick else []:
             long, short = change.split(" -> ")
             assert long in code, f"{name(page)}: nothing to make quicker at {long!r}"
             code = code.replace(long, short)
-        exec(compile(code, name(page), "exec", dont_inherit=True), space)
+        cell = f"<{name(page)}, block {number}>"  # with its source at hand, as in a notebook
+        linecache.cache[cell] = (len(code), None, code.splitlines(keepends=True), cell)
+        exec(compile(code, cell, "exec", dont_inherit=True), space)
         yield out(), shown, bool(shorter) and quick
 
 

@@ -60,10 +60,24 @@ def load_function(target: str) -> Callable[..., Any]:
     return find_function(call_user_function(target, import_file, file), name)
 
 
-def call_user_function(target: str, function: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
-    """Call a user's function; if it raises, print the traceback and one line, and exit 2."""
+def call_user_function(
+    target: str,
+    function: Callable[..., Any],
+    *given: Any,  # noqa: ANN401
+    ours: tuple[type[Exception], ...] = (),
+) -> Any:  # noqa: ANN401
+    """Call a user's function; if it raises, print the traceback and one line, and exit 2.
+
+    Args:
+        target: How the user named the function.
+        function: The function, or one of ours that calls it.
+        given: Its arguments.
+        ours: Errors that are our own words about a mistake; they pass through.
+    """
     try:
         return function(*given)
+    except ours:
+        raise
     except Exception as error:
         traceback.print_exc()
         fail(f"{target} failed, see above: {type(error).__name__}: {error}")

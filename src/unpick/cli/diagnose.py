@@ -154,6 +154,7 @@ def load_model(target: str, device: str = "auto") -> dict[str, Any]:
 def load_run(folder: Path, options: DiagnoseOptions) -> dict[str, Any]:
     """Model, observations and factors of a finished run."""
     from unpick.probe import probe_run
+    from unpick.probe.card import LEAST
     from unpick.runs import read
 
     factory = load_function(options.model) if options.model else None
@@ -169,7 +170,10 @@ def load_run(folder: Path, options: DiagnoseOptions) -> dict[str, Any]:
     probe = probe_run(run, samples=options.samples)
     names = ("encode", "decode", "x", "likelihood", "beta")
     given = {name: getattr(probe, name) for name in names if getattr(probe, name) is not None}
-    if probe.factors is not None:
+    if probe.factors is not None and len(probe.x) < LEAST:
+        few = f"{len(probe.x)} of {folder.name}"
+        write(f"metrics of factors need {LEAST} test observations, got {few}", sys.stderr)
+    elif probe.factors is not None:
         given |= {
             "factors": probe.factors,
             "factor_names": probe.factor_names,

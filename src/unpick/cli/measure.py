@@ -70,7 +70,7 @@ def measure(arguments: Arguments) -> None:
             fail(f"{folder} is not a run folder")
         run = read(folder, parsed.options.device, factory)
         if run is None:
-            fail(f"{folder} is not a finished run; train it first")
+            fail(f"{folder} is not a finished run; train it to the end, or leave it out")
         runs.append(run)
     console, progress, cards = Console(), Console(stderr=True), {}
     datasets = {data: data.load() for data in {run.config.data for run in runs}}

@@ -5,10 +5,19 @@ from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from unpick.arguments import Arguments, fail, load_function, parse, value_of, write
+from unpick.arguments import (
+    Arguments,
+    call_user_function,
+    fail,
+    load_function,
+    parse,
+    value_of,
+    write,
+)
 from unpick.names import pick
 
 if TYPE_CHECKING:
+    from unpick.runs import Run
     from unpick.training import RunConfig
 
 Source = Literal["default", "thesis", "bhowal", "locatello"]
@@ -45,7 +54,11 @@ def train(arguments: Arguments) -> None:
         network=options.model,
         log=options.log,
     )
-    runs = make(configs, runner)
+    if options.model:  # networks of your own may raise anything
+        ours = (ValueError, OSError)
+        runs: list[Run] = call_user_function(options.model, make, configs, runner, ours=ours)
+    else:
+        runs = make(configs, runner)
     for run in runs:
         terms = [
             f"{name} {'not finite' if value is None else f'{value:.5g}'}"

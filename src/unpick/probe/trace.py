@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import random
+import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
@@ -14,6 +15,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 MANY = 10_000  # things to look at behind a function, at most
+# Never networks. Checkers of types keep every call under way in memory of one thread.
+SKIPPED = (str, bytes, int, float, Tensor, type, threading.local)
 
 
 def modules_of(function: object) -> list[nn.Module]:
@@ -23,7 +26,7 @@ def modules_of(function: object) -> list[nn.Module]:
     open_ends = [function]
     while open_ends and len(seen) < MANY:
         each = open_ends.pop()
-        if id(each) in seen or isinstance(each, str | bytes | int | float | Tensor | type):
+        if id(each) in seen or isinstance(each, SKIPPED):
             continue
         seen.add(id(each))
         if isinstance(each, nn.Module):

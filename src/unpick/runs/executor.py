@@ -18,14 +18,15 @@ from typing import IO, Any
 
 import torch
 
-from unpick.data import DataConfig, Dataset
-from unpick.devices import find_device, threads
+from unpick.data import DataConfig, Dataset, split
+from unpick.devices import check_precision, find_device, threads
 from unpick.models import MLP, ModelConfig, NetworkFactory, build
 from unpick.runs import disk, event_log
 from unpick.runs.disk import Run
 from unpick.runs.event_log import EventLog
 from unpick.runs.runner import Runner
 from unpick.training import RunConfig, Training, ticks
+from unpick.training.loop import check_data
 from unpick.training.progress import Bars, ProgressUpdate, progress_update, work
 
 MOST_TOGETHER = 32  # members of one ensemble: more bring no further speed
@@ -120,6 +121,8 @@ def train_group(
     """Train configurations of one family to the end, each from its last checkpoint."""
     paths = {config: disk.folder(config, runner.root) for config in configs}
     device, precision = str(find_device(runner.device)), runner.precision
+    check_precision(precision, find_device(device))  # before there is a folder
+    check_data(configs[0], dataset, split(dataset).train)
     with locked(sorted(paths.values()), show):
         rest = [config for config in configs if disk.read(paths[config]) is None]
         for config in rest:

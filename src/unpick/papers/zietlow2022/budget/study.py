@@ -126,9 +126,9 @@ STUDY = Study(
             "A decoder and its encoder in three steps",
             "After figure 2.4. The decoder M = U Sigma V^T, from right to left, turns a cloud of "
             "codes, stretches it along the axes, and turns again; the encoder, from left to "
-            "right, undoes this. Blue and orange: the latents' axes, and what becomes of them. Dotted: "
-            "the singular directions, which stay orthogonal throughout; blue and orange do not. A "
-            "VAE with a diagonal posterior chooses its axes so that V is not needed. (Data have "
+            "right, undoes this. Blue and orange: the latents' axes, and what becomes of them. "
+            "Dotted: the singular directions, which stay orthogonal; blue and orange do not. "
+            "A VAE with a diagonal posterior chooses its axes so that V is not needed. (Data have "
             "two dimensions here; if they had more, Sigma would embed and its pseudo-inverse drop "
             "them.)",
             lambda results: singular_steps(np.array([[1.5, 1.0], [0.2, 1.2]])),

@@ -20,8 +20,8 @@ from unpick.study.study import Claim, Drawing, Study
 SEEN = (
     "Green: data. Blue surface: all that the decoder can reach. Strong lines: one latent changes, "
     "the other stays at its median; thin lines: the same at other values. You look at the middle "
-    "of the sheet, where right angles look right; at its bent ends they do not. The title gives the "
-    "mean angle over the data, in space. Trained models are those of seed 0."
+    "of the sheet, where right angles look right; at its bent ends they do not. The title gives "
+    "the mean angle over the data, in space. Trained models are those of seed 0."
 )
 CAPTIONS = {
     "PCA": "The best plane misses both ends of the sheet. Its axes are the directions of largest "
