@@ -2,13 +2,16 @@
 
 import json
 import re
+import shutil
 import statistics
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from unpick.papers import STUDIES
 from unpick.papers.ledger import LEDGER
+from unpick.report.stored import judge_page
 from unpick.report.study import DIGITS
 
 HOUSE = Path(__file__).parent.parent
@@ -73,6 +76,18 @@ def test_numbers_of_bhowal_are_those_of_the_results():
     assert told.keys() == found.keys()
     for key, numbers in told.items():
         assert numbers == beside(found[key], measures)
+
+
+@pytest.mark.parametrize(
+    "study", [s for s in STUDIES.values() if not s.computed], ids=lambda s: s.name
+)
+def test_stored_verdicts_are_those_of_the_code(study, tmp_path):
+    for suffix in (".md", ".json"):
+        shutil.copy(RESULTS / f"{study.name}{suffix}", tmp_path)
+    judge_page(study, tmp_path, tmp_path)
+    for suffix in (".md", ".json"):
+        file = f"{study.name}{suffix}"
+        assert (tmp_path / file).read_text() == (RESULTS / file).read_text()
 
 
 def test_verdicts_are_those_of_the_results():

@@ -402,11 +402,12 @@ def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     assert document["cells"][0]["departs"] == "steps 0 instead of 2"
     make(small.cells("quick")[0].configs(1), Runner(Path("fewer"), jobs=1, progress=False))
     page = Path("docs/toy.md").read_bytes()
+    Path("docs/toy.md").write_bytes(page.replace(b"**holds**", b"**fails**"))
     report(["--runs", "fewer", "--markdown", "docs"])
-    assert "kept, made of more runs than are in fewer: toy.md" in capsys.readouterr().out
+    assert "judged again, made of more runs than are in fewer: toy.md" in capsys.readouterr().out
     assert Path("docs/toy.md").read_bytes() == page
     report(["--runs", "runs", "--markdown", "docs"])
-    assert "kept" not in capsys.readouterr().out
+    assert "judged again" not in capsys.readouterr().out
 
 
 def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch, capsys):

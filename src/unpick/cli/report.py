@@ -15,7 +15,8 @@ class ReportOptions:
         runs: The folder of run folders.
         report: The folder of the site.
         markdown: Also write Markdown into this folder, for each study at the scale with the most
-            runs. A page that was made of more runs than are here is kept.
+            runs. A page that was made of more runs than are here keeps its numbers and figures;
+            its claims are judged again.
     """
 
     runs: Path = Path("runs")
@@ -33,6 +34,7 @@ def report(arguments: Arguments) -> None:
     from unpick.report.ledger_page import write_ledger_markdown
     from unpick.report.markdown import runs_of_page, write_markdown
     from unpick.report.site import write_site
+    from unpick.report.stored import judge_page
     from unpick.report.study import distinct
     from unpick.study import SCALES, Results, Scale, Study, collect
     from unpick.study.running import finished
@@ -63,6 +65,8 @@ def report(arguments: Arguments) -> None:
             fullest = {each.study.name: each for each in sorted(found, key=runs)}
             for name, results in fullest.items():
                 if runs(results) < runs_of_page(options.markdown, name):
+                    status.update(f"judging {name}.md")
+                    judge_page(results.study, options.markdown, options.runs)
                     kept.append(f"{name}.md")
                     continue
                 status.update(f"writing {name}.md")
@@ -72,4 +76,4 @@ def report(arguments: Arguments) -> None:
     if options.markdown is not None:
         write(f"Markdown: {options.markdown}")
     if kept:
-        write(f"kept, made of more runs than are in {options.runs}: {', '.join(kept)}")
+        write(f"judged again, made of more runs than are in {options.runs}: {', '.join(kept)}")

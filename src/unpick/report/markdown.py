@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
     parts += [plain(text) for text in study.paragraphs]
     if claims:
-        parts += ["## Claims", "\n".join(_item(note) for note in claims)]
+        parts.append(claims_section(claims))
     if results.outcomes and study.measures:
         parts += ["## Table", to_markdown(study_table(results)).rstrip()]
     if pictures or problems:
@@ -44,9 +45,24 @@ def write_markdown(results: Results, folder: Path) -> Path:
     parts += ["## Where this comes from", f"    {command(results)}", _provenance(results)]
     page = folder / f"{study.name}.md"
     write(page, ("\n\n".join(parts) + "\n").encode())
-    document = json.dumps(_document(results, claims), indent=1, allow_nan=False)
-    write(folder / f"{study.name}.json", (document + "\n").encode())
+    document = document_to_text(_document(results, claims))
+    write(folder / f"{study.name}.json", document.encode())
     return page
+
+
+def claims_section(claims: Sequence[Note]) -> str:
+    """The section of a page with verdicts."""
+    return "\n\n".join(["## Claims", "\n".join(_item(note) for note in claims)])
+
+
+def claims_to_json(claims: Sequence[Note]) -> list[dict[str, str]]:
+    """The same as JSON."""
+    return [{"claim": n.title, "verdict": n.word, "evidence": n.text} for n in claims]
+
+
+def document_to_text(document: dict[str, Any]) -> str:
+    """The content of NAME.json."""
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def runs_of_page(folder: Path, study: str) -> int:
@@ -88,7 +104,7 @@ def _provenance(results: Results) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _document(results: Results, claims: list[Note]) -> dict[str, Any]:
+def _document(results: Results, claims: Sequence[Note]) -> dict[str, Any]:
     """All results as JSON: every number with the run that it comes from."""
     return {
         "study": results.study.name,
@@ -96,7 +112,7 @@ def _document(results: Results, claims: list[Note]) -> dict[str, Any]:
         "scale": results.scale,
         "command": command(results),
         "made with": environments(results),
-        "claims": [{"claim": n.title, "verdict": n.word, "evidence": n.text} for n in claims],
+        "claims": claims_to_json(claims),
         "missing": _missing(results),
         "cells": [_cell(outcome) for outcome in results.outcomes],
     }
