@@ -55,6 +55,7 @@ def test_a_table_is_trained_measured_and_used_again(run_cli, place):
     assert out.startswith(str(place / "runs" / "my-wine-beta-vae-seed0"))
 
 
+@pytest.mark.slow
 def test_a_folder_of_images_is_resized_and_trained(run_cli, place):
     code, out, err = run_cli(
         "train", "photos", "beta-vae", "--size", "16", "--grey", *SMALL[4:], "--network", "mlp"

@@ -71,6 +71,7 @@ def test_json_brings_the_configuration_back(table):
     assert from_json(document, RunConfig) == config
 
 
+@pytest.mark.slow
 def test_another_process_reads_the_cache(table):
     config = own_data(table, factors="sort")
     expected = all_of(config.load()).sum()

@@ -261,6 +261,7 @@ def test_batches_hold_pairs_and_no_member_depends_on_another():
         torch.testing.assert_close(a[1], b[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_training_goes_on_where_it_stopped():
     whole, half = (Training([CONFIG], DATA) for _ in range(2))
     whole.advance(60)

@@ -47,6 +47,7 @@ def quietly(encode, decode, x, *rest, points=100, **options):
     return diagnose(encode, decode, x, *rest, report=None, show=False, points=points, **options)
 
 
+@pytest.mark.slow
 def test_a_linear_vae_at_its_optimum_is_found_to_be_all_right(cloud):
     model = Linear(cloud, latents=4, beta=0.5)
     found = quietly(model.encode, model.decode, cloud, points=len(cloud), beta=0.5)

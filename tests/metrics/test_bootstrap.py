@@ -35,6 +35,7 @@ def test_the_numbers_of_two_draws():
     assert (interval.low, interval.high) == pytest.approx((5 - 1.96 * 2**0.5, 5 + 1.96 * 2**0.5))
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_mean_covers_the_truth(rng):
     covered = 0
     for x in rng.normal(loc=2.0, size=(400, 60)):

@@ -78,6 +78,7 @@ def test_codes_in_a_random_order_for_each_row_are_nothing(learner):
     assert found.completeness < 0.2
 
 
+@pytest.mark.slow
 @each_learner
 def test_two_copies_of_the_factors_share_their_importance(learner):
     """They tie in every split, and neither is preferred."""
@@ -155,6 +156,7 @@ def test_with_few_values_the_fast_learner_is_the_exact_one(values):
     assert np.array_equal(fast.fitted[:40], fast.predicted)
 
 
+@pytest.mark.slow
 def test_the_fast_learner_stays_near_the_exact_one():
     """With bins of six rows: importances within 0.02, D and C within 0.02."""
     rng = np.random.default_rng(4)

@@ -116,6 +116,7 @@ def test_the_critics_loss_is_the_cross_entropy_of_both_kinds_of_pairs(generator)
     assert isinstance(objective, Adversarial)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [DENSE, IMAGES], ids=["dense", "convolutional"])
 def test_a_resumed_training_is_the_uninterrupted_one(network):
     configs = [config(network, seed=s) for s in range(2)]

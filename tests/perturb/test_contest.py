@@ -32,6 +32,7 @@ def test_the_change_depends_on_one_number_and_stays_within_epsilon():
     assert s.std() == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [MODEL.network, CONVOLUTIONS])
 def test_the_neuron_stays_alive(network):
     model = replace(MODEL, network=network)

@@ -59,6 +59,7 @@ def test_one_claim_on_the_terminal(capsys, monkeypatch):
     assert (second["id"], second["verdict"], second["correction"]) == ("Z-L1", "holds", None)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_ledger(tmp_path, few):
     write_site([], tmp_path, few)
     assert Page(tmp_path / "index.html").links == ["ledger.html"]

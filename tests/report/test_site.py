@@ -376,6 +376,7 @@ def shorten_the_ledger(monkeypatch):
     monkeypatch.setattr(ledger_page, "DRAWINGS", ())
 
 
+@pytest.mark.slow
 def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shorten_the_ledger(monkeypatch)

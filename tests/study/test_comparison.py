@@ -179,6 +179,7 @@ def test_orders_are_decided_as_planted():
     assert failed > 0.98
 
 
+@pytest.mark.slow
 def test_noise_alone_neither_confirms_nor_refutes_an_order():
     for means in ((0.0, 0.0, 0.0), (0.0, 0.3, 0.6), (0.0, 0.0, 20.0)):
         held, failed = orders(means)

@@ -43,6 +43,7 @@ def test_the_claim_stands_and_its_mutation_falls(name):
         assert judgement.evidence.errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNIVERSAL)
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), share=st.floats(0, 1, exclude_max=True))

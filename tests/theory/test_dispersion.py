@@ -41,6 +41,7 @@ def test_the_mean_of_k_observations_is_a_bernoulli_twin(optimiser, rounding, k):
         assert cost.numpy() == pytest.approx(said, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_a_tempered_bernoulli_vae_is_another(optimiser):
     """Theorem 3: there is no twin unless beta = 1/k."""

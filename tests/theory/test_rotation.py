@@ -136,6 +136,7 @@ def test_mixing_across_groups_is_no_minimum():
     assert objective(matrix @ v @ across) > float(np.log(18)) + 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("descent", DESCENTS)
 @pytest.mark.parametrize("values", [[3.0, 2.0, 1.0], [5.0, 1.0, 1.0, 0.9999, 1e-4]])
 def test_fifty_starts_reach_the_closed_form(descent, values):

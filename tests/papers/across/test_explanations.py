@@ -196,6 +196,7 @@ def test_nothing_is_said_without_runs(claim):
     assert claim.check(Results(STUDY, "standard")).holds is None
 
 
+@pytest.mark.slow
 def test_figures_show_every_seed_and_the_turned_one(tmp_path):
     computed = compute(STUDY, "quick", tmp_path)
     some = several(planted("steps", RISING), planted("steps", RISING[:3], "sprites"))

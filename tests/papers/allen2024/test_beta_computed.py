@@ -59,6 +59,7 @@ def test_a_likelihood_with_a_negative_probability_is_none():
         assert "there is a twin" not in claims.bernoulli_twins(planted(**change)).evidence
 
 
+@pytest.mark.slow
 def test_trained_twins():
     assert computed.gaussian(0.3) < 1e-12 < computed.gaussian(0.3, "adam") < 1e-4
     assert computed.bernoulli(1.0) == 0

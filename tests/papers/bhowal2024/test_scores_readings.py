@@ -59,6 +59,7 @@ def trained(tmp_path_factory):
     return root, replace(STUDY, cells=lambda _: TINY, read=READ, claims=())
 
 
+@pytest.mark.slow
 def test_scores_are_normalised_over_the_models_of_a_seed(trained):
     root, study = trained
     found = collect(study, "quick", root)

@@ -123,6 +123,7 @@ def test_the_drawn_curves_reach_their_marked_minima():
         assert np.min(curve.get_ydata()) == pytest.approx(float(dot.get_ydata()[0]), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawing", STUDY.drawings, ids=lambda d: d.name)
 def test_drawings_are_small_files(drawing, tmp_path):
     with house_style():
