@@ -21,7 +21,7 @@ ORDER = [
     {"perturb", "diagnosis", "forecast", "estimator"},
     {"study"},
     {"papers"},
-    {"report", "explore"},
+    {"report", "explorer"},
     {"demo", "arguments"},
     {"cli"},
 ]

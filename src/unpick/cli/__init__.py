@@ -10,6 +10,7 @@ from typing import NoReturn
 from unpick.arguments import Arguments, fail, listed, parse, write
 from unpick.cli.data import data
 from unpick.cli.diagnose import diagnose
+from unpick.cli.explore import explore
 from unpick.cli.measure import measure
 from unpick.cli.perturb import perturb
 from unpick.cli.report import report
@@ -71,6 +72,7 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "train": train,
     "measure": measure,
     "diagnose": diagnose,
+    "explore": explore,
     "studies": studies,
     "study": study,
     "theory": theory,

@@ -1,0 +1,131 @@
+"""A model to look at: its probe, its latents in order of importance, and a name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from unpick.diagnosis import Diagnosis, diagnose
+from unpick.geometry import DistanceToOrthogonality, distance_to_orthogonality, polarized_regime
+from unpick.geometry.optimal_posterior import ACTIVE_BELOW
+from unpick.probe import Probe, probe_run
+from unpick.probe.trace import without_trace
+from unpick.runs import read
+
+SAMPLES = 1000  # observations of a model, at most
+POINTS = 100  # Jacobians behind what is said about all the data
+FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is passive
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One model on the page. It is loaded when it is first looked at, and never changed.
+
+    Attributes:
+        name: As the page calls it.
+        load: Gives the model and the observations to look at.
+        python: Lines of Python that give `probe` again, for "copy as Python".
+    """
+
+    name: str
+    load: Callable[[], Probe]
+    python: str = "# probe = Probe(encode, decode, x)"
+
+    @cached_property
+    def probe(self) -> Probe:
+        """The model and its observations, loaded once."""
+        return self.load()
+
+    @cached_property
+    def spread(self) -> Float[Tensor, "d"]:
+        """Standard deviation of each latent's means over the observations."""
+        return self.probe.mean.std(0, correction=0).cpu().double()
+
+    @cached_property
+    def centre(self) -> Float[Tensor, "d"]:
+        """Mean of each latent's means."""
+        return self.probe.mean.mean(0).cpu().double()
+
+    @cached_property
+    def mean_variance(self) -> Float[Tensor, "d"] | None:
+        """Mean posterior variance of each latent; None for an autoencoder."""
+        variance = self.probe.variance
+        return None if variance is None else variance.mean(0).cpu().double()
+
+    @cached_property
+    def active(self) -> Bool[Tensor, "d"]:
+        """The latents in use, judged as `diagnose` does."""
+        variance = self.probe.variance
+        if variance is None:
+            size = self.spread * self.probe.first(POINTS).column_norms
+            return size > FAINT * size.max()
+        regime = polarized_regime(self.probe.mean.cpu().double(), variance.cpu().double())
+        return regime.active | (regime.mean_variance < ACTIVE_BELOW)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Latents by importance: the most precise first, or the widest without variances."""
+        if self.mean_variance is not None:
+            return self.mean_variance.argsort().tolist()
+        size = self.spread * self.probe.first(POINTS).column_norms
+        return size.argsort(descending=True).tolist()
+
+    @cached_property
+    def alignment(self) -> DistanceToOrthogonality | None:
+        """DtO of the active latents over some of the data; None if fewer than two are active."""
+        if self.active.sum() < 2:
+            return None
+        return distance_to_orthogonality(self.probe.first(POINTS).jacobians, active=self.active)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What `unpick.diagnose` says of the model."""
+        probe = self.probe
+        assert probe.decode is not None
+        return diagnose(
+            probe.encode,
+            probe.decode,
+            probe.x,
+            likelihood=probe.likelihood,
+            beta=probe.beta,
+            points=POINTS,
+            report=None,
+            show=False,
+        )
+
+    def decode(self, z: Float[Tensor, "m d"]) -> Float[Tensor, "m ..."]:
+        """Mean observations on the CPU, in the shape of the data."""
+        with without_trace(self.probe.decode):
+            found = self.probe.decoder(z.to(self.probe.mean)).cpu().float()
+        return found.reshape(len(z), *self.probe.shape)
+
+
+def subject_of_folder(path: Path) -> Subject:
+    """A finished run, with the first observations of its test part."""
+    python = (
+        "from pathlib import Path\n\nfrom unpick.probe import probe_run\n"
+        f"from unpick.runs import read\n\nprobe = probe_run(read(Path({str(path)!r})))"
+    )
+    return Subject(path.name, partial(_probe_folder, path), python)
+
+
+def _probe_folder(path: Path) -> Probe:
+    run = read(path)
+    if run is None:
+        raise ValueError(f"{path.name} is not finished")
+    if not run.config.objective.decodes:
+        raise ValueError(f"{path.name}: {run.config.objective.name} has no decoder to look at")
+    return probe_run(run, samples=SAMPLES)
+
+
+def prior_draw(subject: Subject, seed: int) -> Float[Tensor, "d"]:
+    """A point drawn from the prior; for an autoencoder from a Gaussian around its codes."""
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(len(subject.spread), generator=generator, dtype=torch.float64)
+    if subject.mean_variance is not None:
+        return noise
+    return subject.centre + subject.spread * noise
