@@ -4,6 +4,7 @@ from unpick.theory.best_encoder import BestEncoder, best_encoder
 from unpick.theory.budget import PrecisionBudget, precision_budget
 from unpick.theory.descent import Descent, givens_descent, riemannian_descent
 from unpick.theory.dispersion import LikelihoodTwins, train_twins
+from unpick.theory.gain import factor_gains, gain_per_nat
 from unpick.theory.mechanisms import MechanismGap, mechanism_gap
 from unpick.theory.orthogonal import nearest_orthogonal
 from unpick.theory.plateaus import Slopes, optimal_slopes
@@ -20,6 +21,8 @@ __all__ = [
     "PushForward",
     "Slopes",
     "best_encoder",
+    "factor_gains",
+    "gain_per_nat",
     "givens_descent",
     "mechanism_gap",
     "nearest_orthogonal",
