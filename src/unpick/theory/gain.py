@@ -10,7 +10,7 @@ from unpick.data import Dataset
 from unpick.models.likelihood import Likelihood
 from unpick.names import unknown_choice
 
-DRAWS = 100  # settings of the other factors, at most
+DRAWS = 300  # settings of the other factors, at most
 
 
 def gain_per_nat(
