@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from unpick import demo
+from unpick.data import Noisy
 from unpick.data.idx import MNIST
+from unpick.data.sprites import Sprites
 from unpick.data.synthetic import SynthLin
 from unpick.models import MLP
+from unpick.objectives import BetaTCVAE
 from unpick.papers import STUDIES
 from unpick.papers.bhowal2024.published import published as bhowal
 from unpick.papers.costs import cost, on_disk
@@ -133,6 +136,22 @@ def test_departures_name_what_differs_and_nothing_else():
     assert "encoder 5 instead of 1200 1200" in told
     assert "decoder " not in told
     assert isinstance(base.optimiser, Adagrad)
+
+
+def test_weights_are_compared_per_pixel():
+    paper = replace(preset("sprites"), objective=BetaTCVAE(beta=8.0))
+    small = replace(paper, data=Sprites(32), objective=BetaTCVAE(beta=2.0, alpha=0.25, gamma=1.0))
+    assert (
+        departures(small, paper)
+        == "size 32 instead of 64; gamma 1.0 instead of 0.25 (1.0 at 64 pixels)"
+    )
+    same = replace(paper, data=Sprites(32))
+    assert "beta 8.0 instead of 2 (8.0 at 64 pixels)" in departures(same, paper)
+    noisy = (
+        replace(paper, data=Noisy(Sprites(64), 0.1)),
+        replace(small, data=Noisy(Sprites(32), 0.1)),
+    )
+    assert "beta" not in departures(*noisy)
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)

@@ -30,6 +30,8 @@ DECODER = (
     "decoder_norm",
     "start_channels",
 )
+# Weights of terms that compete with reconstruction, which is a sum over pixels.
+WEIGHTS = ("alpha", "beta", "gamma", "lambda_d", "lambda_od")
 
 
 @dataclass(frozen=True)
@@ -248,6 +250,8 @@ class Study:
 def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConfig) -> str:
     """The differences between two configurations, in words.
 
+    Weights of an objective are compared per pixel: beta 1 at 32 pixels a side is beta 4 at 64.
+
     Example:
         >>> from unpick.training import preset
         >>> departures(replace(preset("synth-lin"), steps=500), preset("synth-lin"))
@@ -258,6 +262,7 @@ def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConf
         hidden += DECODER
     ours, theirs = to_json(config), to_json(paper)
     leaves, other = _leaves(ours), _leaves(theirs)
+    other |= _for_as_many_pixels(leaves, other)
     told = {
         # Fields that only one of two kinds has go with the kind, which is named.
         key: f"{key[1]} {value} instead of {other[key]}"
@@ -268,6 +273,24 @@ def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConf
     same = {name: ours[name] for name in ours if name in ("data", "model")}
     first = [told.pop(key) for key in _leaves(same) if key in told]
     return "; ".join(", ".join(part) for part in (first, told.values()) if part)
+
+
+def _for_as_many_pixels(
+    ours: dict[tuple[str, str], str], theirs: dict[tuple[str, str], str]
+) -> dict[tuple[str, str], str]:
+    """Published weights, scaled to images of our size; as ours are written where they agree."""
+    side = ("", "size")
+    if ours.get(side, "") == theirs.get(side, "") or side not in ours or side not in theirs:
+        return {}
+    share = (float(ours[side]) / float(theirs[side])) ** 2
+    scaled = {}
+    for key in (("", name) for name in WEIGHTS):
+        if key in ours and key in theirs:
+            weight = share * float(theirs[key])
+            same = math.isclose(float(ours[key]), weight)
+            told = f"{weight:g} ({theirs[key]} at {theirs[side]} pixels)"
+            scaled[key] = ours[key] if same else told
+    return scaled
 
 
 def _leaves(document: dict[str, Any]) -> dict[tuple[str, str], str]:
