@@ -32,6 +32,15 @@ def test_the_change_depends_on_one_number_and_stays_within_epsilon():
     assert s.std() == pytest.approx(1, abs=1e-4)
 
 
+def test_the_neuron_of_a_literal_recipe_is_what_the_layers_say():
+    w = torch.rand(12, 4)
+    change = Change(replace(CONFIG, literal=True), 4, (1, 4, 4))
+    change.begin(w)
+    with torch.no_grad():
+        assert torch.equal(change.train().neuron(w), change.into(w[None])[0, :, 0])
+        assert torch.equal(change.eval().neuron(w), change.into(w[None])[0, :, 0])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("network", [MODEL.network, CONVOLUTIONS])
 def test_the_neuron_stays_alive(network):
@@ -136,6 +145,8 @@ def test_the_derivatives_are_autograds(likelihood):
     torch.testing.assert_close(running._output_gradient(target, output), slope)
     (pull,) = torch.autograd.grad(losses[0] - losses[1], target)
     torch.testing.assert_close(running._change_gradient(output), pull - pull.mean(0))
+    literal = contest(replace(running.config, literal=True))
+    torch.testing.assert_close(literal._change_gradient(output), pull)
 
 
 def test_the_loss_is_the_sum_over_pixels_averaged_over_images_and_draws():

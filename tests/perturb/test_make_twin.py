@@ -67,7 +67,9 @@ def test_bad_recipes_say_what_is_wrong(change, message):
 
 def test_a_recipe_names_its_twin():
     others = replace(CONFIG, seed=1), replace(CONFIG, base=replace(BASE, seed=1))
-    assert len({config.identity() for config in (CONFIG, *others)}) == 3
+    literal = replace(CONFIG, literal=True)
+    assert len({config.identity() for config in (CONFIG, literal, *others)}) == 4
+    assert CONFIG.identity() == "14ef62204eb4"  # as before there was `literal`
     assert CONFIG.data().recipe == CONFIG.identity()
     assert [config.seed for config in others[1].candidates()] == [1, 2, 3]
 

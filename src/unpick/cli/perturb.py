@@ -28,6 +28,7 @@ class PerturbOptions:
         samples: Latents drawn for each observation.
         decoder_batches: Batches that train the decoders before each batch for the change.
         levels: Number of values of the neuron at which the change is tabulated.
+        literal: Train the change by the printed objective, without the additions of docs/twins.md.
         preset: The paper whose set-up to start from; by default the thesis, if it has one.
         network: Another kind of network than the preset's, with its own defaults.
         optimiser: Another optimiser than the preset's, with its own defaults.
@@ -52,6 +53,7 @@ class PerturbOptions:
     samples: int = 5
     decoder_batches: int = 3
     levels: int = 512
+    literal: bool = False
     preset: Source = "default"
     network: Literal["preset", "mlp", "conv"] = "preset"
     optimiser: Literal["preset", "adam", "adagrad"] = "preset"
@@ -96,6 +98,7 @@ def perturb(arguments: Arguments) -> None:
         decoder_rate=options.decoder_rate,
         levels=options.levels,
         seed=options.change_seed,
+        literal=options.literal,
     )
     runner = Runner(
         options.runs,

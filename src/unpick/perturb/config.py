@@ -1,5 +1,7 @@
 """The whole recipe of a perturbed twin: equal configs give the same twin, up to rounding."""
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -8,7 +10,7 @@ from unpick.data.twins import check_epsilon
 from unpick.names import check_choices
 from unpick.objectives import BetaVAE
 from unpick.training import RunConfig
-from unpick.training.config import check_rate, identity
+from unpick.training.config import check_rate, to_json, without_paths
 
 RestartScore = Literal["mig", "udr"]
 
@@ -33,6 +35,9 @@ class PerturbConfig:
         compress: Widths of the hidden layers between the factors and the one neuron.
         levels: Number of values of the neuron at which the change is tabulated.
         seed: Of the change's first weights, of batches and of latent noise.
+        literal: Train the change by the printed objective alone. Otherwise the neuron is
+            batch-normalised and the gradient leaves out what all images share; without these two
+            additions all images may get the same change.
     """
 
     base: RunConfig
@@ -49,6 +54,7 @@ class PerturbConfig:
     compress: tuple[int, ...] = (256, 256)
     levels: int = 512
     seed: int = 0
+    literal: bool = False
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -79,7 +85,10 @@ class PerturbConfig:
 
     def identity(self) -> str:
         """Twelve hexadecimal digits that name the twin; paths of data do not count."""
-        return identity(self)
+        document = without_paths(to_json(self))
+        if not self.literal:  # twins that were made before there was a choice keep their name
+            del document["literal"]
+        return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
     def data(self, path: str = "") -> Perturbed:
         """The twin as a data set, in the folder `path` or in its default folder."""

@@ -148,6 +148,8 @@ class Contest:
     def _change_gradient(self, output: Float[Tensor, "s k b ..."]) -> Float[Tensor, "b ..."]:
         r"""The gradient of the change's loss by x', less its mean over the images.
 
+        The whole gradient if the recipe is `literal`.
+
         Distortion has a term in x' that is the same for all models, and one that is linear in x'
         (-2 x' \hat x, or -x' \hat x with logits). In the difference only the linear one is left,
         so the gradient does not depend on x'. The mean over images would only train a constant
@@ -155,7 +157,7 @@ class Contest:
         """
         entangled, disentangled = output.mean(1).chunk(2)
         pull = (disentangled - entangled).sum(0).mul_(self.factor / output.shape[2])
-        return pull - pull.mean(0)
+        return pull if self.config.literal else pull - pull.mean(0)
 
     def _draw(self, purpose: str, tick: int) -> tuple[Int[Tensor, "b"], Float[Tensor, "s kb d"]]:
         """Draw a batch for all models, and noise for each model."""

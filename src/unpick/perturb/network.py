@@ -23,14 +23,14 @@ class Change(nn.Module):
     r"""m(w) with a one-neuron bottleneck (Zietlow 2022, section 4.3.1), an ensemble of one.
 
     Dense layers lead from w to the neuron s, and the decoder of the models it is trained against,
-    with one latent in, from s to \epsilon \tanh(\cdot), which no pixel can exceed. The neuron is
-    batch-normalised: left alone, it drifts in the first steps to where the change is the same for
-    all observations, and stays there.
+    with one latent in, from s to \epsilon \tanh(\cdot), which no pixel can exceed. Unless the
+    recipe is `literal`, the neuron is batch-normalised: left alone, it may drift in the first
+    steps to where the change is the same for all observations, and stay there.
     """
 
     def __init__(self, config: PerturbConfig, inputs: int, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.epsilon, self.shape = config.epsilon, shape
+        self.epsilon, self.shape, self.literal = config.epsilon, shape, config.literal
         start = [generator(config.seed, "change")]
         self.into = Dense((inputs, *config.compress, 1), "relu", start)
         model = ModelConfig(1, "delta", "gaussian", config.base.model.network)
@@ -48,9 +48,11 @@ class Change(nn.Module):
         self.get_buffer("variance").fill_(s.var())
 
     def neuron(self, w: Float[Tensor, "n f"]) -> Float[Tensor, "n"]:
-        """The one number that all of w becomes: of mean 0 and variance 1."""
-        mean, variance = self.get_buffer("mean"), self.get_buffer("variance")
+        """The one number that all of w becomes: of mean 0 and variance 1, unless `literal`."""
         s, learning = self.into(w[None])[0], self.training
+        if self.literal:
+            return s[:, 0]
+        mean, variance = self.get_buffer("mean"), self.get_buffer("variance")
         return batch_norm(s, mean, variance, training=learning, momentum=MOMENTUM, eps=1e-12)[:, 0]
 
     def draw(self, s: Float[Tensor, "n"]) -> Float[Tensor, "n ..."]:
