@@ -17,7 +17,7 @@ from unpick.models import MLP, Autoencoder, ModelConfig
 from unpick.papers import STUDIES
 from unpick.papers.zietlow2022.thesis_4 import cells as thesis_4_cells
 from unpick.papers.zietlow2022.thesis_4.cells import change
-from unpick.papers.zietlow2022.thesis_4.planes import pair, plane
+from unpick.papers.zietlow2022.thesis_4.planes import choose_restarts, pair, plane
 from unpick.papers.zietlow2022.thesis_4.readings import difference
 from unpick.papers.zietlow2022.thesis_4.settings import SETTINGS, weights
 from unpick.perturb import PerturbConfig
@@ -130,6 +130,23 @@ def test_planes_lie_along_the_latents_of_two_factors():
         assert constant.abs().max() < 1e-5
 
 
+def test_a_polar_plane_has_the_two_latents_of_the_ring():
+    # Latents are the cosine, nothing, and the sine of the first factor's place in its cycle.
+    turn = 2 * math.pi * torch.arange(40.0) / 10
+    codes = torch.stack([turn.cos(), 0 * turn, turn.sin()], dim=1)
+    factors = (torch.arange(40) % 10).double()[:, None].numpy()
+    one = Probe(lambda x: x, lambda z: z[:, None, None], codes, factors, factor_names=("hue",))
+    assert sorted(plane(one, ("hue", "hue"), polar=True).latents) == [0, 2]
+
+
+def test_restarts_are_chosen_by_their_rings_where_there_is_a_hue():
+    scores, rings = np.array([0.1, 0.5, 0.3, 0.2]), np.array([0.9, 0.2, 0.3, 0.8])
+    assert choose_restarts(scores, rings, 1) == {"Cartesian": [1], "polar": [0]}
+    assert choose_restarts(scores, 0 * rings, 2) == {"Cartesian": [1, 2]}
+    without = choose_restarts(scores, None, 9)
+    assert without == {"most disentangled": [1, 2], "most entangled": [0, 3]}
+
+
 def test_two_factors_of_one_latent_find_two_latents():
     assert pair(np.array([[0.9, 0.8], [0.1, 0.5]])) == (0, 1)
     assert pair(np.array([[0.9, 0.9], [0.7, 0.1], [0.1, 0.1]])) == (1, 0)
@@ -212,6 +229,7 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
         counts={},
         networks={},
         search=(1.0, 2.0),
+        louder=0.3,
         methods=("ae", "beta-vae", "pcl"),
     )
     monkeypatch.setattr(running, "measure_run", partial(measure_run, samples=300))
@@ -219,7 +237,7 @@ def test_the_whole_study_in_small(cache, quick_dci, tmp_path, monkeypatch):
     thesis_4_cells.cells.cache_clear()
     try:
         found = run(STUDY, "standard", Runner(tmp_path, jobs=1, progress=False))
-        assert len(found.outcomes) == len(STUDY.cells("standard")) == 10
+        assert len(found.outcomes) == len(STUDY.cells("standard")) == 14
         assert not found.missing
         assert "largest change" in STUDY.claims[-1].check(found).evidence
         drawn = {drawing.name: drawing.draw(found) for drawing in STUDY.drawings}

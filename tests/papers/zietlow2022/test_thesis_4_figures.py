@@ -7,8 +7,10 @@ import torch
 from drawn import marks
 from unpick.papers.zietlow2022.thesis_4.planes import planes
 from unpick.papers.zietlow2022.thesis_4.spectra import (
+    Course,
     Latents,
     Pixels,
+    courses,
     latent_spectra,
     pixel_spectra,
 )
@@ -34,8 +36,8 @@ def test_spectra_show_means_and_every_run():
 
 def test_planes_have_their_first_image_at_the_upper_left():
     images = (torch.arange(6.0) / 6).reshape(2, 3, 1, 1, 1).expand(2, 3, 1, 2, 2)
-    factors = {"a": ("hue", "turn"), "b": ("hue", "hue")}
-    figure = planes({"a": {"x": images, "y": images}, "b": {"x": images}}, factors, 2.0)
+    labels = {"a": ("hue", "turn"), "b": ("hue", "hue")}
+    figure = planes({"a": {"x": images, "y": images}, "b": {"x": images}}, labels, 2.0)
     (picture,) = figure.axes[0].images
     shown = np.asarray(picture.get_array())[1::4, 1::4]
     assert shown == pytest.approx((np.arange(6) / 6).reshape(2, 3))
@@ -44,3 +46,14 @@ def test_planes_have_their_first_image_at_the_upper_left():
     assert not figure.axes[3].axison
     with pytest.raises(ValueError, match="at least one panel"):
         planes({}, {}, 2.0)
+
+
+def test_courses_show_every_seed_and_the_mean():
+    course = Course(np.array([5, 15]), np.array([[0.1, 0.3], [0.5, 0.7]]), np.ones((2, 2)))
+    above, below = courses({"rooms": {"original": course}}).axes
+    lines = [np.asarray(line.get_ydata()).tolist() for line in above.lines]
+    assert lines == [[0.1, 0.5], [0.3, 0.7], pytest.approx([0.2, 0.6])]
+    assert above.get_ylabel() == "MIG"
+    assert len(below.lines) == 4  # with that of a random rotation
+    with pytest.raises(ValueError, match="at least one kind"):
+        courses({})

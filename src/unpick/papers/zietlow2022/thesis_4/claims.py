@@ -1,23 +1,20 @@
 """What chapter 4 of Zietlow (2022) says, as predicates on results."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from unpick.data import DataDamaged, DataMissing
-from unpick.data.twins import read_document
 from unpick.papers.zietlow2022.thesis_4.cells import (
     PLACES,
-    change,
     find_outcome,
     find_search,
     latents_needed,
     multiples,
     not_over_pruned,
+    read_twin_report,
 )
 from unpick.papers.zietlow2022.thesis_4.readings import found_changes
 from unpick.papers.zietlow2022.thesis_4.settings import (
@@ -29,19 +26,12 @@ from unpick.papers.zietlow2022.thesis_4.settings import (
     Twin,
 )
 from unpick.study.comparison import LEVEL, Comparison, above, group, same_within, weigh
-from unpick.study.study import Outcome, Results, Scale
+from unpick.study.study import Outcome, Results
 from unpick.study.verdict import Verdict, decide_all
 
 HALF, MOST = 0.5, 0.75  # of a score
 FOUND = 0.02  # MIG of a factor that a model knows of at all
 VARIANCE = 0.1  # share of the data's variance that a small change may have
-
-
-def all_hold(holds: Mapping[str, bool], wanted: int) -> bool | None:
-    """Whether all hold; None if they do, but some of those wanted are missing."""
-    if not all(holds.values()):
-        return False
-    return True if len(holds) >= wanted else None
 
 
 def _left(results: Results, twin: Twin, share: float) -> dict[Data, Comparison]:
@@ -179,14 +169,14 @@ def not_recovered(results: Results) -> Verdict:
     with others.
     """
     texts, comparisons = [], {}
-    wanted = [(data, method) for data, method in PLACES if multiples(results.scale, data)]
+    wanted = [place for place in PLACES if multiples(results.scale, *place)]
     known = 0
     for data, method in wanted:
         before, search = (
             find_outcome(results, data, "original", method),
             find_search(results, data, method),
         )
-        if before is None or len(search) < len(multiples(results.scale, data)):
+        if before is None or len(search) < len(multiples(results.scale, data, method)):
             continue
         name, least = f"{NAMES[method]} on {data}", latents_needed(before, data)
         was, values = _unpruned(before, least), {t: _unpruned(o, least) for t, o in search.items()}
@@ -235,47 +225,34 @@ def every_factor(data: Data, results: Results) -> Verdict:
     return decide_all(found, "; ".join(texts), complete=True)
 
 
-def misleads(results: Results) -> Verdict:
+def misleads(data: Data, results: Results) -> Verdict:
     """The change lowers the loss of the entangled models relative to the disentangled ones."""
-    texts, holds = [], dict[str, bool]()
-    for data in SETTINGS[results.scale]:
-        report = _twin_report(data, results.scale)
-        if find_outcome(results, data, "perturbed", "beta-vae") is None or "after" not in report:
-            continue
-        before, after = (
-            report[when]["entangled"] - report[when]["disentangled"]
-            for when in ("before", "after")
-        )
-        holds[data] = after < before
-        varying = report.get("varying")
-        more = "" if varying is None else f" ({varying:.0%} of the change differs between images)"
-        texts.append(f"{data}: {before:+.2f} to {after:+.2f}{more}")
-    return Verdict(all_hold(holds, len(SETTINGS[results.scale])), "; ".join(texts))
+    if find_outcome(results, data, "perturbed", "beta-vae") is None:
+        return Verdict(None, "")
+    report = read_twin_report(data, results.scale)
+    if "after" not in report:
+        return Verdict(None, "")
+    before, after = (
+        report[when]["entangled"] - report[when]["disentangled"] for when in ("before", "after")
+    )
+    varying = report.get("varying")
+    more = "" if varying is None else f" ({varying:.0%} of the change differs between images)"
+    return Verdict(after < before, f"{before:+.2f} to {after:+.2f}{more}")
 
 
-def _twin_report(data: Data, scale: Scale) -> dict[str, Any]:
-    """The report on how the perturbed twin was made; empty if the twin is missing."""
-    try:
-        return read_document(change(data, scale).data().folder).get("report", {})
-    except (DataMissing, DataDamaged):
-        return {}
-
-
-def small(results: Results) -> Verdict:
+def small(data: Data, results: Results) -> Verdict:
     """No pixel moves by more than epsilon, and the change has a tenth of the variance at most."""
-    texts, holds = [], dict[str, bool]()
-    for data, chosen in SETTINGS[results.scale].items():
-        if find_outcome(results, data, "perturbed", "beta-vae") is None:
-            continue
-        changes = found_changes(results, data)
-        if not changes:
-            continue
-        moved, noisy = changes["perturbed"], changes["noisy"]
-        rounding = 1e-6
-        holds[data] = moved.largest <= chosen.epsilon + rounding and moved.share <= VARIANCE
-        texts.append(
-            f"{data}: largest change {moved.largest:.3f} (epsilon {chosen.epsilon}), root mean "
-            f"square {moved.typical:.3f}, {moved.share:.1%} of the variance (noisy twin: "
-            f"{noisy.typical:.3f}, {noisy.share:.1%})"
-        )
-    return Verdict(all_hold(holds, len(SETTINGS[results.scale])), "; ".join(texts))
+    changes = found_changes(results, data)
+    if not changes or find_outcome(results, data, "perturbed", "beta-vae") is None:
+        return Verdict(None, "")
+    moved, epsilon, rounding = changes["perturbed"], SETTINGS[results.scale][data].epsilon, 1e-6
+    others = [
+        f"{twin} twin: {each.typical:.3f}, {each.share:.1%}"
+        for twin, each in changes.items()
+        if twin not in ("original", "perturbed")
+    ]
+    return Verdict(
+        moved.largest <= epsilon + rounding and moved.share <= VARIANCE,
+        f"largest change {moved.largest:.3f} (epsilon {epsilon}), root mean square "
+        f"{moved.typical:.3f}, {moved.share:.1%} of the variance ({'; '.join(others)})",
+    )

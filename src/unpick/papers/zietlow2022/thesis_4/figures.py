@@ -9,12 +9,20 @@ from matplotlib.figure import Figure
 from unpick.data import DataDamaged, DataMissing, split
 from unpick.papers.zietlow2022.thesis_4.cells import (
     config,
+    find_longer,
     find_outcome,
     find_search,
     latents_needed,
     not_over_pruned,
 )
-from unpick.papers.zietlow2022.thesis_4.planes import REACH, Plane, factors_of, plane, planes
+from unpick.papers.zietlow2022.thesis_4.planes import FACTORS as PLANES
+from unpick.papers.zietlow2022.thesis_4.planes import (
+    REACH,
+    Plane,
+    choose_restarts,
+    plane,
+    planes,
+)
 from unpick.papers.zietlow2022.thesis_4.readings import found_changes
 from unpick.papers.zietlow2022.thesis_4.settings import (
     FACTORS,
@@ -25,8 +33,10 @@ from unpick.papers.zietlow2022.thesis_4.settings import (
     Data,
 )
 from unpick.papers.zietlow2022.thesis_4.spectra import (
+    Course,
     Latents,
     Pixels,
+    courses,
     latent_spectra,
     pixel_spectra,
 )
@@ -136,23 +146,24 @@ def traversals(data: Data, results: Results) -> Figure | None:
     outcome = find_outcome(results, data, "original", "beta-vae")
     if outcome is None or len(outcome.runs) < 2:
         return None
-    each = min(EXTREMES, len(outcome.runs) // 2)
-    order = np.argsort(-outcome.values["MIG"])
-    factors = factors_of(data, results.scale)
-    kinds = dict(zip(factors, (order[:each].tolist(), order[::-1][:each].tolist()), strict=True))
+    first, second = factors = PLANES[data]
+    rings = outcome.values.get(f"ring, {first}")
     dataset = outcome.cell.config.data.load()
 
     def drawn(kind: str, k: int) -> tuple[str, Plane]:
         run = outcome.runs[k]
-        drawing = plane(probe_run(run, dataset), factors[kind])
-        score = outcome.values["MIG"][k]
-        return f"seed {run.config.seed}, MIG {score:.2f}\nlatents {drawing.label}", drawing
+        drawing = plane(probe_run(run, dataset), factors, polar=kind == "polar")
+        title = f"seed {run.config.seed}, MIG {outcome.values['MIG'][k]:.2f}"
+        title += "" if rings is None else f", ring {rings[k]:.2f}"
+        return f"{title}\nlatents {drawing.label}", drawing
 
     groups = {
         kind: {title: p.images for title, p in (drawn(kind, k) for k in places)}
-        for kind, places in kinds.items()
+        for kind, places in choose_restarts(outcome.values["MIG"], rings, EXTREMES).items()
     }
-    return planes(groups, factors, REACH)
+    labels = dict.fromkeys(groups, (f"latent of {first}", f"latent of {second}"))
+    labels["polar"] = (f"latent of {first}", f"other latent of {first}")
+    return planes(groups, labels, REACH)
 
 
 def latents(results: Results) -> Figure | None:
@@ -167,6 +178,30 @@ def latents(results: Results) -> Figure | None:
         }
     shown = {data: kinds for data, kinds in panels.items() if kinds}
     return latent_spectra(shown) if shown else None
+
+
+def over_steps(results: Results) -> Figure | None:
+    """MIG and DtO of the beta-VAE after the steps of the tables and after more."""
+    panels: dict[str, dict[str, Course]] = {}
+    for data, chosen in SETTINGS[results.scale].items():
+        for twin in ("original", "perturbed"):
+            found = {1: find_outcome(results, data, twin, "beta-vae")} | {
+                times: find_longer(results, data, twin, times) for times in chosen.longer
+            }
+            outcomes = {
+                t: o for t, o in found.items() if o is not None and "DtO / chance" in o.values
+            }
+            if len(outcomes) < 2:
+                continue
+            seeds = min(len(outcome.runs) for outcome in outcomes.values())
+            panels.setdefault(data, {})[twin] = Course(
+                np.array([outcome.cell.config.steps for outcome in outcomes.values()]),
+                *(
+                    np.stack([outcome.values[name][:seeds] for outcome in outcomes.values()])
+                    for name in ("MIG", "DtO / chance")
+                ),
+            )
+    return courses(panels) if panels else None
 
 
 def pixels(results: Results) -> Figure | None:

@@ -11,13 +11,16 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from unpick.metrics import mutual_information_gap
+from unpick.papers.zietlow2022.thesis_4.rings import POLAR, ring
 from unpick.papers.zietlow2022.thesis_4.settings import Data
 from unpick.plots.images import tile
 from unpick.probe import Probe
 from unpick.probe.measures import codes_and_factors
-from unpick.study.study import Scale
 
-KINDS = ("most disentangled", "most entangled")
+FACTORS: Mapping[Data, tuple[str, str]] = {
+    "sprites": ("x", "y"),
+    "shapes3d": ("wall hue", "orientation"),
+}
 SIDE, REACH = 8, 2.0  # images a side, from -2 to 2 of a latent
 GAP = 1  # pixels between images
 
@@ -40,27 +43,51 @@ class Plane:
         return " and ".join(str(latent + 1) for latent in self.latents)
 
 
-def factors_of(data: Data, scale: Scale) -> Mapping[str, tuple[str, str]]:
-    """The factors whose latents are drawn, for each kind of restart.
+def choose_restarts(
+    scores: Float[np.ndarray, "s"], rings: Float[np.ndarray, "s"] | None, most: int
+) -> dict[str, list[int]]:
+    """The restarts of figures 4.10 and 4.11, by kind.
 
-    Short runs do not find the orientation of rooms, which the thesis has beside the wall's hue.
+    Among those where the hue lies along a line the ones of highest MIG, among those where it lies
+    on a ring the ones of lowest MIG. Without hues simply the highest and the lowest MIG.
+
+    Args:
+        scores: MIG of each restart.
+        rings: The share of a ring in each (`rings.Ring`); None where no factor is a hue.
+        most: Restarts of each kind, at most.
+
+    Example:
+        >>> choose_restarts(np.array([0.1, 0.5, 0.3]), np.array([0.9, 0.2, 0.3]), 2)
+        {'Cartesian': [1, 2], 'polar': [0]}
     """
-    if data == "sprites":
-        return dict.fromkeys(KINDS, ("x", "y"))
-    if scale == "paper":
-        return dict.fromkeys(KINDS, ("wall hue", "orientation"))
-    return dict(zip(KINDS, (("wall hue", "floor hue"), ("wall hue", "wall hue")), strict=True))
+    order = np.argsort(-scores, kind="stable")
+    if rings is None:
+        most = min(most, len(scores) // 2)
+        kinds = ("most disentangled", "most entangled")
+        return dict(zip(kinds, (order[:most].tolist(), order[::-1][:most].tolist()), strict=True))
+    polar = rings > POLAR
+    found = {
+        "Cartesian": order[~polar[order]][:most].tolist(),
+        "polar": order[polar[order]][::-1][:most].tolist(),
+    }
+    return {kind: places for kind, places in found.items() if places}
 
 
-def plane(probe: Probe, factors: tuple[str, str]) -> Plane:
-    """Decode a grid over the two latents that `pair` finds; the others stay at their mean.
+def plane(probe: Probe, factors: tuple[str, str], *, polar: bool = False) -> Plane:
+    """Decode a grid over two latents; the others stay at their mean.
 
-    A latent that falls where its factor rises is flipped, as in Zietlow (2022), figure 4.10.
+    The latents are those that `pair` finds for the two factors, or if `polar` those in which the
+    first factor lies on a ring. A latent that falls where its factor rises is flipped, as in
+    Zietlow (2022), figure 4.10.
     """
     mean, columns = probe.mean, [probe.factor_names.index(name) for name in factors]
     values = torch.as_tensor(probe.factors)
-    gap = mutual_information_gap(*codes_and_factors(probe))
-    first, second = pair((gap.matrix / gap.entropies)[:, columns])
+    codes, known = codes_and_factors(probe)
+    if polar:
+        first, second = ring(codes, known[:, columns[0]]).latents
+    else:
+        gap = mutual_information_gap(codes, known)
+        first, second = pair((gap.matrix / gap.entropies)[:, columns])
     ends = torch.linspace(-REACH, REACH, SIDE)
     grid = torch.meshgrid(ends.flip(0), ends, indexing="ij")  # from above, from the left
     z = mean.mean(0).repeat(SIDE * SIDE, 1)
@@ -75,8 +102,6 @@ def plane(probe: Probe, factors: tuple[str, str]) -> Plane:
 def pair(shares: Float[np.ndarray, "d 2"]) -> tuple[int, int]:
     """The two latents, one for each factor, that together know the largest share of both.
 
-    If both columns are of one factor, the two that know most of it.
-
     Example:
         >>> pair(np.array([[0.9, 0.5], [0.8, 0.1], [0.0, 0.0]]))  # the first is needed elsewhere
         (1, 0)
@@ -89,7 +114,7 @@ def pair(shares: Float[np.ndarray, "d 2"]) -> tuple[int, int]:
 
 def planes(
     groups: Mapping[str, Mapping[str, Float[Tensor, "rows columns c h w"]]],
-    factors: Mapping[str, tuple[str, str]],
+    labels: Mapping[str, tuple[str, str]],
     reach: float,
 ) -> Figure:
     """Grids of decoded images, a row of panels a group.
@@ -99,7 +124,7 @@ def planes(
     Args:
         groups: By their name, panels that belong together: by theirs, images whose first row is at
             the top, where the second latent is largest.
-        factors: What the latents along the x and the y axis should hold, by the group's name.
+        labels: Of the x and the y axis, by the group's name.
         reach: Latents run from minus this to plus this.
     """
     widest = max((len(panels) for panels in groups.values()), default=0)
@@ -124,9 +149,8 @@ def planes(
             axes.set_xticks(np.array([-reach, 0, reach]))
             axes.set_yticks(np.array([-reach, 0, reach]) if k == 0 else [])
             axes.tick_params(length=2, labelsize=7)
-            across, up = factors[name]
-            axes.set_xlabel(f"latent of {across}", fontsize=8)
+            across, up = labels[name]
+            axes.set_xlabel(across, fontsize=8)
             if k == 0:
-                other = "other latent" if across == up else "latent"
-                axes.set_ylabel(f"{name}\n{other} of {up}", fontsize=8)
+                axes.set_ylabel(f"{name}\n{up}", fontsize=8)
     return figure

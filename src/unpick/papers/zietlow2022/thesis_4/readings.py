@@ -14,6 +14,7 @@ from unpick.geometry import distance_to_orthogonality
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.metrics import mutual_information_gap
 from unpick.papers.zietlow2022.thesis_4.cells import config
+from unpick.papers.zietlow2022.thesis_4.rings import ring
 from unpick.papers.zietlow2022.thesis_4.settings import FACTORS, SETTINGS, Data, Twin
 from unpick.probe import FACTOR_SCORES, Measure, Probe
 from unpick.probe.measures import JACOBIANS, codes_and_factors, reconstruction
@@ -29,6 +30,16 @@ def factor_gaps(probe: Probe) -> dict[str, float]:
     return {
         f"MIG, {name}": float(part)
         for name, part in zip(probe.factor_names, gap.per_factor, strict=True)
+    }
+
+
+def hue_rings(probe: Probe) -> dict[str, float]:
+    """`ring, NAME` of every hue: the share of its mean codes that a ring explains, 1 if polar."""
+    codes, factors = codes_and_factors(probe)
+    return {
+        f"ring, {name}": ring(codes, factors[:, column]).share
+        for column, name in enumerate(probe.factor_names)
+        if name.endswith("hue")
     }
 
 
@@ -110,8 +121,11 @@ def pixel_changes(data: Data, scale: Scale) -> dict[str, Any]:
     """The `Difference` of each twin, as JSON; nothing where the data set is not used."""
     if data not in SETTINGS[scale]:
         return {}
+    chosen = SETTINGS[scale][data]
     kinds: tuple[Twin, ...] = ("perturbed", "original", "noisy")  # first what may be missing
-    original = SETTINGS[scale][data].data
+    kinds += ("louder",) if chosen.louder else ()
+    kinds += ("literal",) if chosen.tries_literal else ()
+    original = chosen.data
     found = {t: difference(original, config(data, "beta-vae", t, scale).data) for t in kinds}
     return {
         twin: asdict(each) | {"variances": each.variances.tolist()} for twin, each in found.items()
@@ -130,6 +144,7 @@ def found_changes(results: Results, data: Data) -> dict[str, Difference]:
 READINGS: tuple[Measure, ...] = (
     *FACTOR_SCORES,
     factor_gaps,
+    hue_rings,
     latent_use,
     alignment_in_use,
     reconstruction,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -54,6 +54,47 @@ def latent_spectra(panels: Mapping[str, Mapping[str, Latents]]) -> Figure:
     grid[0, 0].set_ylabel("DtO / chance\nof active latents")
     grid[1, 0].set_ylabel("mean posterior deviation")
     grid[1, 0].legend(loc="upper left")
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Restarts of a method after several numbers of steps.
+
+    Attributes:
+        steps: Ascending.
+        score: MIG, a column a restart.
+        distance: To orthogonality over the latents in use, as a share of a random rotation's.
+    """
+
+    steps: Shaped[np.ndarray, "t"]
+    score: Float[np.ndarray, "t s"]
+    distance: Float[np.ndarray, "t s"]
+
+
+def courses(panels: Mapping[str, Mapping[str, Course]]) -> Figure:
+    """Above MIG, below the distance to orthogonality, over steps.
+
+    Args:
+        panels: By data set and kind of data.
+    """
+    if not any(panels.values()):
+        raise ValueError("panels must hold the course of at least one kind of data, got none")
+    figure = Figure(figsize=(0.9 + 3.1 * len(panels), 4.6), layout="constrained")
+    grid = figure.subplots(2, len(panels), squeeze=False, sharey="row", sharex="col")
+    for (above, below), (panel, kinds) in zip(grid.T, panels.items(), strict=True):
+        for colour, (kind, course) in zip(COLOURS, kinds.items(), strict=False):
+            for axes, values in ((above, course.score), (below, course.distance)):
+                axes.plot(course.steps, values, "o-", color=colour, lw=0.8, ms=3, alpha=0.5)
+                axes.plot(course.steps, values.mean(1), color=colour, lw=2, label=kind)
+        above.set_title(panel)
+        below.set_xlabel("steps")
+        below.axhline(1, color=GREY, ls="dashed", lw=0.9)
+        for axes in (above, below):
+            axes.set_ylim(bottom=0)
+    grid[0, 0].set_ylabel("MIG")
+    grid[1, 0].set_ylabel("DtO / chance\nof active latents")
+    grid[0, 0].legend()
     return figure
 
 
