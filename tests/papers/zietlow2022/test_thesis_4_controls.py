@@ -111,3 +111,22 @@ def test_longer_trainings_are_the_same_runs_continued(tried):
     literal = cells["shapes3d, literal", "beta-VAE"].config
     assert literal.data != short.data
     assert literal.data in [twin.data() for twin in STUDY.twins("standard")]
+
+
+def test_turned_restarts_are_told_by_their_distance():
+    (cell,) = [
+        c
+        for c in STUDY.cells("standard")
+        if (c.row, c.column) == ("sprites, original", "beta-VAE")
+    ]
+
+    def turned(score, distance):
+        values = {"MIG": np.array(score), "DtO / chance": np.array(distance)}
+        found = Outcome(cell, (Run(Path(), cell.config, {}),) * len(score), values)
+        return controls.turned("sprites", "original", Results(STUDY, "standard", (found,)))
+
+    far = [0.1, 0.4, 0.6, 0.9, np.nan]
+    assert turned([0.5, 0.3, 0.2, 0.1, 0.4], far).holds
+    assert turned([0.1, 0.3, 0.4, 0.6, 0.4], far).holds is False
+    assert turned([0.2, 0.1, 0.2, 0.1, 0.4], far).undecided
+    assert turned([0.2, 0.2, 0.2, 0.2, 0.2], far).word == "not measured"

@@ -62,7 +62,7 @@ def halves(results: Results) -> Verdict:
     words = {True: "more than half", False: "less than half", None: "undecided"}
     texts = [
         f"{data}: {_change(results, data)}, {_share(results, data, 'perturbed')} "
-        f"({words[each.holds]}, {_format_p(each.p)})"
+        f"({words[each.holds]}, {format_p(each.p)})"
         for data, each in found.items()
     ]
     if any(each.holds is False for each in found.values()):
@@ -80,7 +80,7 @@ def noise_keeps(results: Results) -> Verdict:
     words = {True: "three quarters or more", False: "less", None: "undecided"}
     texts = [
         f"{data}: {_share(results, data, 'noisy')}"
-        + (f" ({words[noisy[data].holds]}, {_format_p(noisy[data].p)})" if data in noisy else "")
+        + (f" ({words[noisy[data].holds]}, {format_p(noisy[data].p)})" if data in noisy else "")
         for data in halved
     ]
     texts += [f"{data}: undecided whether it was halved" for data in open_ if data in left]
@@ -128,7 +128,7 @@ def stay(data: Data, method: Method, results: Results) -> Verdict:
     found = same_within(after.values["MIG"], before.values["MIG"], 1 - MOST)
     text += (
         f", {after.mean('MIG') / before.mean('MIG'):.0%} (between {MOST:.0%} and {2 - MOST:.0%}: "
-        f"{_format_p(found.p)}; difference {found.low:+.2f} to {found.high:+.2f}, 90 %; {seeds} "
+        f"{format_p(found.p)}; difference {found.low:+.2f} to {found.high:+.2f}, 90 %; {seeds} "
         f"seeds{baseline}; power if there is no difference {found.power:.0%})"
     )
     return Verdict(found.holds, text, found.holds is None)
@@ -158,7 +158,8 @@ def lose(measures: Sequence[str], results: Results) -> Verdict:
     return decide_all(comparisons, "; ".join(texts), complete=complete)
 
 
-def _format_p(p: float) -> str:
+def format_p(p: float) -> str:
+    """A p-value in words."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+from scipy.stats import pearsonr
+
 from unpick.papers.zietlow2022.thesis_4.cells import (
     PLACES,
     find_longer,
     find_outcome,
     read_twin_report,
 )
-from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS, Data
-from unpick.study.comparison import Comparison, Group, above, group, weigh
+from unpick.papers.zietlow2022.thesis_4.claims import format_p
+from unpick.papers.zietlow2022.thesis_4.settings import NAMES, SETTINGS, Data, Twin
+from unpick.study.comparison import LEVEL, Comparison, Group, above, group, weigh
 from unpick.study.published import Printed
 from unpick.study.study import Results
 from unpick.study.verdict import Verdict, decide_all
@@ -74,6 +78,21 @@ def lasts(results: Results) -> Verdict:
         comparisons[name] = weigh(halved)
         texts.append(f"{name}: {before.mean('MIG'):.2f} to {after.mean('MIG'):.2f}")
     return _decide(comparisons, texts, wanted)
+
+
+def turned(data: Data, twin: Twin, results: Results) -> Verdict:
+    """Over restarts, MIG of the beta-VAE falls as DtO of its active latents grows."""
+    outcome = find_outcome(results, data, twin, "beta-vae")
+    if outcome is None or "DtO / chance" not in outcome.values:
+        return Verdict(None, "")
+    pairs = np.stack([outcome.values["MIG"], outcome.values["DtO / chance"]])
+    pairs = pairs[:, np.isfinite(pairs).all(0)]
+    if pairs.shape[1] < 3 or not pairs.std(1).all():
+        return Verdict(None, f"{pairs.shape[1]} restarts, too few for a correlation")
+    r, p = pearsonr(*pairs)
+    text = f"correlation {r:+.2f} over {pairs.shape[1]} restarts ({format_p(p)})"
+    decided = bool(p < LEVEL)
+    return Verdict(bool(r < 0) if decided else None, text, not decided)
 
 
 def literal_halves(results: Results) -> Verdict:
