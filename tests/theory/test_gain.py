@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from unpick.data import Dataset, Factor, load
+from unpick.data import Dataset, Factor
 from unpick.data.dataset import ArrayStore
 from unpick.theory import factor_gains, gain_per_nat
 
@@ -33,16 +33,19 @@ def test_squared_error_saves_the_variance():
     assert float(gain_per_nat(x, "gaussian")) == pytest.approx(1 / math.log(2))
 
 
-def test_each_factor_of_a_grid_has_its_own_gain():
-    # Two factors: the first lights three pixels, the second one.
+def planted():
+    """Two factors: the first lights three pixels, the second one."""
     rows = [[a, a, a, b] for a in (0.0, 1.0) for b in (0.0, 1.0)]
     factors = (Factor("wide", (0.0, 1.0)), Factor("narrow", (0.0, 1.0)))
-    dataset = Dataset("planted", ArrayStore(torch.tensor(rows)), factors)
-    assert factor_gains(dataset, draws=3) == pytest.approx({"wide": 3.0, "narrow": 1.0})
+    return Dataset("planted", ArrayStore(torch.tensor(rows)), factors)
+
+
+def test_each_factor_of_a_grid_has_its_own_gain():
+    assert factor_gains(planted(), draws=3) == pytest.approx({"wide": 3.0, "narrow": 1.0})
 
 
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="at least 2 values of the factor, got 1"):
         gain_per_nat(torch.rand(1, 4))
     with pytest.raises(ValueError, match="draws must be at least 1, got 0"):
-        factor_gains(load("sprites", size=32), draws=0)
+        factor_gains(planted(), draws=0)
