@@ -33,22 +33,22 @@ mean posterior variance is below 0.8), are left out of the search, as in the the
 uses fewer latents than factors already on the original, over-pruned means fewer than its median
 there.
 
-Reconstruction is a sum over pixels, so weights go with their number: beta 32 at 64 pixels is beta 8
-at 32. On rooms all weights are scaled like this, but for the FactorVAE's KL, which has none; on
+Reconstruction is a sum over pixels, so weights go with their number: beta 32 at 64 pixels is beta
+8 at 32. On rooms all weights are scaled like this, but for the FactorVAE's KL, which has none; on
 sprites they are not, and the footnotes say so.
 
 At `standard` scale images have 32 pixels, networks are small and runs short: the beta-VAE finds
 position and size of the sprites and the three hues of rooms, no more. By the rule above all its
 restarts are over-pruned, so none was left out when pairs were chosen. The change of the rooms is
 trained against four pairs, as published. The other methods have the beta-VAE's network. What was
-not trained is `not measured`. From the small sprites the weak GAN learns too slowly and is left out
-there: with convolutions what it draws looks like sprites after 6000 steps, and its latents can be
-read off that, but MIG is 0.015 (one seed).
+not trained is `not measured`. From the small sprites the weak GAN learns too slowly and is left
+out there: with convolutions what it draws looks like sprites after 6000 steps, and its latents can
+be read off that, but MIG is 0.015 (one seed).
 
-Beyond the tables the beta-VAE is trained on rooms with more noise, `louder`, which has the variance
-of the change (the thesis's conclusion speaks of noise of the same variance, its section 4.3.3 of
-noise of the same largest change), on a twin of the printed objective alone (`literal`), and for
-more steps (`longer`).
+Beyond the tables the beta-VAE is trained on rooms with more noise, `louder`, which has the
+variance of the change (the thesis's conclusion speaks of noise of the same variance, its section
+4.3.3 of noise of the same largest change), on a twin of the printed objective alone
+(`literal`), and for more steps (`longer`).
 
 Means are compared by Welch's t-test over seeds (two-sided, 5 %), and "stays" by two one-sided ones
 (5 % each). The margin of "stays" is a quarter of the score on the original: what noise may take,
