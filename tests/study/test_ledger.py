@@ -60,7 +60,7 @@ def test_an_entry_can_be_read_everywhere(name):
     texts = [entry.statement, entry.assumptions, entry.remark, entry.mutation.text]
     formulas = [entry.formula]
     if entry.correction is not None:
-        texts.append(entry.correction.text)
+        texts += [entry.correction.text, entry.correction.charitable]
         formulas.append(entry.correction.formula)
     for text in [*texts, *[f"$${formula}$$" for formula in formulas if formula]]:
         html = text_to_html(text)

@@ -9,9 +9,12 @@ from scipy.stats import bernoulli, poisson
 
 from unpick.models import linear_vae
 from unpick.papers.allen2024.ledger.beta import PARAMETER, scaled_likelihood
+from unpick.papers.allen2024.ledger.curves import swirl
+from unpick.papers.allen2024.ledger.data_size import best_posteriors
 from unpick.papers.allen2024.ledger.elbo import KINKED, SMOOTH, expansion
 from unpick.papers.allen2024.ledger.hessian import posterior_cost, searched_covariance
 from unpick.papers.allen2024.ledger.linear import searched_linear_vae
+from unpick.papers.allen2024.ledger.local_pca import CODE, WEIGHTS, linear, posterior_of
 from unpick.papers.allen2024.ledger.pushforward import is_rival
 from unpick.papers.allen2024.surfaces import (
     box_muller,
@@ -159,3 +162,37 @@ def test_a_slope_of_one_costs_log_two():
     entry = LEDGER["A-E14"]
     assert entry.printed(1.0, 1.0) == pytest.approx(0.5)
     assert entry.standing(1.0, 1.0) == pytest.approx(np.log(2))
+
+
+def test_the_posterior_by_quadrature_is_that_of_ppca():
+    """Eq. 8: mean and covariance of a linear decoder in closed form (eq. 3)."""
+    for noise in (0.09, 1e-4):
+        mean, covariance = posterior_of(linear, noise)
+        inverse = np.linalg.inv(WEIGHTS.T @ WEIGHTS + noise * np.eye(2))
+        assert mean == pytest.approx(inverse @ WEIGHTS.T @ WEIGHTS @ CODE)
+        assert covariance == pytest.approx(noise * inverse)
+
+
+def test_the_decoder_without_continuous_singular_vectors_is_injective():
+    """Section 3.2.3: it differs from the identity by a contraction, and is conformal at 0."""
+    z = torch.randn(2, 500, 2, generator=torch.Generator().manual_seed(0)).double() * 3
+    moved = torch.stack([swirl(each) - each for each in z])
+    assert bool(((moved[0] - moved[1]).norm(dim=1) < 0.75 * (z[0] - z[1]).norm(dim=1)).all())
+    jacobian = torch.autograd.functional.jacobian(lambda z: swirl(z[None])[0], torch.zeros(2))
+    assert jacobian.numpy() == pytest.approx(np.eye(2))
+
+
+def test_posteriors_of_two_points_far_apart_do_not_overlap():
+    """Appendix A.2: with little noise each point has a posterior of its own, and no error."""
+    variance, error = best_posteriors(2, 0.05)
+    assert error < 0.05  # less than the likelihood's deviation; the points are 1.4 apart
+    assert 0.01 < variance < 0.5
+    wide = best_posteriors(2, 100.0)  # all that is left is the prior, and the mean is decoded
+    assert wide[0] == pytest.approx(1, abs=1e-2)
+    assert wide[1] == pytest.approx(1 / np.sqrt(2), abs=1e-2)
+
+
+def test_a_tempered_posterior_in_numbers():
+    """Section 3.3: odds 9 at beta 2 become 3; with prior odds 1/3 the two are equal."""
+    q = LEDGER["A-S3.3"].printed(np.log([9.0, 1.0]), np.log([0.25, 0.75]), 2.0)
+    assert q[0] == pytest.approx(q[1])

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from unpick.models import linear_vae
 from unpick.papers.bhowal2024.ledger import constraints as bhowal_constraints
 from unpick.papers.bhowal2024.ledger import neighbours as bhowal_neighbours
 from unpick.papers.bhowal2024.ledger import optimum as bhowal_optimum
 from unpick.papers.bhowal2024.ledger import taylor as bhowal_taylor
 from unpick.papers.bhowal2024.ledger.embedding import EMBEDDING, T_SHAPE, best_codes
+from unpick.papers.bhowal2024.ledger.variances import best_variances
 from unpick.papers.ledger import LEDGER
 from unpick.study.ledger.instances import decoder, orthonormal
 from unpick.theory.orthogonal import nearest_orthogonal
@@ -226,3 +228,20 @@ def test_codes_drawn_move_apart_as_the_kl_falls():
     text = EMBEDDING.check(EMBEDDING.printed).text
     expected = [(1 - v) * 1.5 + 2 * v for v in (0.1, 0.5, 0.9)]
     assert text.endswith(", ".join(f"{distance:.2f}" for distance in expected))
+
+
+def test_the_mean_variance_and_the_mean_kl_may_have_another_order():
+    """Section 3.5: squared lengths 1, 1 and 0.1, 20 over two observations."""
+    found = best_variances(np.sqrt([[1.0, 0.1], [1.0, 20.0]]))
+    means, kl = found.mean(0), -np.log(found).mean(0)
+    assert means[1] / means[0] == pytest.approx((10 + 0.05) / 2, rel=1e-4)
+    assert kl[1] - kl[0] == pytest.approx(np.log(2) / 2, rel=1e-4)
+
+
+def test_longer_columns_belong_to_larger_variances_of_the_data():
+    """Section 3.5, for a linear VAE, where posterior variances are noise by variance."""
+    x = np.concatenate([np.eye(3), -np.eye(3)]) * np.sqrt(3 * np.array([9.0, 4.0, 1.0]))
+    best = linear_vae(torch.from_numpy(x), 2, 0.5)
+    assert best.weights.norm(dim=0).numpy() == pytest.approx(np.sqrt([8.5, 3.5]))
+    posterior = best.posterior_covariance.diagonal().numpy()
+    assert posterior == pytest.approx([0.5 / 9, 0.5 / 4])

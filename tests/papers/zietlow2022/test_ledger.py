@@ -236,3 +236,22 @@ def test_the_corrected_pca_decoder_is_that_of_the_linear_models(rng):
     mine = LEDGER["Z-E4.4"].standing(vt.T, np.diag(values), np.eye(3))
     theirs = pca(torch.from_numpy(x), 3).weights.numpy() * values
     assert np.abs(mine) == pytest.approx(np.abs(theirs))
+
+
+def test_the_rotation_of_factors_is_a_turn_by_60_degrees():
+    """Eq. 2.7, rounded to two digits; its axis is (1, 1, 0)."""
+    axis, angle = np.array([1.0, 1.0, 0.0]) / np.sqrt(2), np.pi / 3
+    cross = np.cross(np.eye(3), axis)  # times a vector: the axis cross it
+    turn = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+    assert np.round(turn, 2) == pytest.approx(LEDGER["Z-E2.7"].printed)
+    assert turn[0, 2] == pytest.approx(np.sqrt(6) / 4)
+
+
+def test_rows_of_eigenvectors_do_not_diagonalise():
+    """Section 2.1: for variances 4 and 1 along 30 degrees."""
+    turn = plane_turn(2, 0, 1, np.pi / 6)
+    covariance = turn @ np.diag([4.0, 1.0]) @ turn.T
+    entry = LEDGER["Z-S2.1"]
+    for reading, right in ((entry.standing, True), (entry.printed, False)):
+        q = reading.matrix(turn)
+        assert np.allclose(q @ np.diag([4.0, 1.0]) @ np.linalg.inv(q), covariance) == right

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import permutations, product
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.special import softmax
 
 from unpick.papers.allen2024.ledger.linear import searched_linear_vae
+from unpick.study.ledger.checks import Everywhere
 from unpick.study.ledger.entry import Correction, Entry, Evidence, Mutation
-from unpick.study.ledger.instances import rotation
+from unpick.study.ledger.instances import NUMBERS, Kind, positive, rotation
 from unpick.theory.dispersion import train_twins
 
 Array = np.ndarray
@@ -121,6 +124,37 @@ def _collapse_check(active: Callable[[Float[Array, "k"], float, float], int]) ->
     return Evidence(said == found, text)
 
 
+States = tuple[Float[Array, "k"], Float[Array, "k"], float]  # log p(x|z), log p(z), beta
+
+
+def _states(draw: np.random.Generator, kind: Kind) -> States:
+    """A latent with a few values; `equal`: the likelihood is the same at all of them."""
+    log_likelihood = np.log(positive(draw, "equal" if kind == "equal" else "plain"))
+    log_likelihood *= 5 if kind == "scaled" else 1
+    prior = softmax(draw.normal(size=len(log_likelihood)))
+    return log_likelihood, np.log(prior), float(10 ** draw.uniform(-0.7, 0.7))
+
+
+def _moved_violation(log_posterior: Callable[[Array, Array, float], Array], at: States) -> float:
+    """What the beta-ELBO gains by moving probability from one value to another.
+
+    It is concave, so that a posterior is best if and only if no such move gains.
+    """
+    log_likelihood, log_prior, beta = at
+    q = softmax(log_posterior(*at))
+
+    def elbo(q: Float[Array, "k"]) -> float:
+        return float(q @ (log_likelihood - beta * (np.log(q) - log_prior)))
+
+    here, gains = elbo(q), []
+    for (i, j), share in product(permutations(range(len(q)), 2), (0.5, 0.1, 0.01)):
+        moved = q.copy()
+        moved[i] -= share * q[i]
+        moved[j] += share * q[i]
+        gains.append(elbo(moved) - here)
+    return max(gains) / (1 + abs(here))
+
+
 EQUIVALENT = Entry(
     id="A-T3",
     source="Allen (2024), theorem 3",
@@ -170,4 +204,29 @@ COLLAPSE = Entry(
     "$\\beta \\sigma^2$ is below their variance. That the ELBO's optimum is then not collapsed is "
     "what the searches add.",
 )
-ENTRIES = (EQUIVALENT, COLLAPSE)
+TEMPERED: Entry[Callable[[Array, Array, float], Array]] = Entry(
+    id="A-S3.3",
+    source="Allen (2024), section 3.3, after theorem 3",
+    title="The best posterior of a beta-VAE tempers the likelihood",
+    statement="Of all posteriors the one that maximises the $\\beta$-ELBO is the prior times the "
+    "likelihood to the power $1/\\beta$, normalised: $\\beta$ is a temperature.",
+    formula=r"q(z|x) \propto p(x|z)^{1/\beta}\, p(z)",
+    assumptions="Any likelihood; $q$ may be any distribution.",
+    printed=lambda log_likelihood, log_prior, beta: log_likelihood / beta + log_prior,
+    check=Everywhere(
+        _moved_violation,
+        _states,
+        "latents with 2 to 6 values (probability moved from each value to each other one)",
+        NUMBERS,
+        tolerance=1e-12,
+        names=("log-likelihood", "log prior", "$\\beta$"),
+    ),
+    mutation=Mutation(
+        "the whole posterior to the power $1/\\beta$",
+        lambda log_likelihood, log_prior, beta: (log_likelihood + log_prior) / beta,
+    ),
+    remark="A diagonal Gaussian $q$, as a VAE has, reaches this for linear decoders with "
+    "orthogonal columns. It is a statement about $z$ at one $x$: as a density of $x$ the tempered "
+    "likelihood is another matter (A-T3).",
+)
+ENTRIES = (EQUIVALENT, COLLAPSE, TEMPERED)

@@ -11,6 +11,7 @@ from unpick.papers.bhowal2024.ledger import (
     optimum,
     orthogonality,
     taylor,
+    variances,
 )
 from unpick.study.ledger import Entry
 
@@ -23,4 +24,5 @@ ENTRIES: tuple[Entry[Any], ...] = (
     *optimum.ENTRIES,
     *orthogonality.ENTRIES,
     *taylor.ENTRIES,
+    *variances.ENTRIES,
 )

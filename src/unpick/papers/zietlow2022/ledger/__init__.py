@@ -4,6 +4,7 @@ from typing import Any
 
 from unpick.papers.zietlow2022.ledger import (
     axes,
+    background,
     budget,
     improvements,
     inequalities,
@@ -18,6 +19,7 @@ from unpick.study.ledger import Entry
 
 ENTRIES: tuple[Entry[Any], ...] = (
     *axes.ENTRIES,
+    *background.ENTRIES,
     *budget.ENTRIES,
     *improvements.ENTRIES,
     *inequalities.ENTRIES,
