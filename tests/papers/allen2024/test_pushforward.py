@@ -244,27 +244,49 @@ def test_bands_of_lengths_are_level_where_they_are_independent(rng):
         length_clouds({})
 
 
-def test_lines_of_figure_1_cross_at_right_angles():
+def test_lines_of_figure_1_cross_at_right_angles_along_singular_vectors():
     """In both spaces, by the directions in which they are drawn."""
-    figure = figures.draw_lines(RESULTS)
-    for axes in figure.axes:
-        thick = [line.get_xydata() for line in axes.lines if line.get_linewidth() == 2]
-        (crossing,) = [line.get_xydata()[0] for line in axes.lines if line.get_marker() == "o"]
-        steps = []
-        for line in thick:
-            k = int(np.square(line - crossing).sum(1).argmin())
-            assert line[k] == pytest.approx(crossing, abs=0.05)
-            steps.append(line[k + 1] - line[k - 1])
-        a, b = steps
-        assert abs(a @ b) < 0.02 * np.linalg.norm(a) * np.linalg.norm(b)
+    for shown in figures.FIGURE_1:
+        drawn = figures.chart(shown)
+        for side, crossing in enumerate(drawn.crossing):
+            steps = []
+            for line in drawn.lines:
+                points = (line.latent, line.image)[side]
+                k = int(np.square(points - crossing).sum(1).argmin())
+                assert points[k] == pytest.approx(crossing, abs=0.05)
+                steps.append(points[k + 1] - points[k - 1])
+            a, b = (step / np.linalg.norm(step) for step in steps)
+            assert abs(a @ b) < 0.02
+            for step, arrow in zip((a, b), drawn.directions[side].T, strict=True):
+                assert step @ arrow / np.linalg.norm(arrow) == pytest.approx(1, abs=1e-3)
     with pytest.raises(ValueError, match="charts must hold at least one"):
         carried_lines([])
 
 
+def test_the_bent_decoder_of_figure_1_satisfies_the_theorem():
+    """Orthogonal columns, and each singular value a function of its own latent alone."""
+    _, bent = figures.FIGURE_1
+    jacobians = decoder_jacobians(bent.decode, POINTS)
+    assert float(column_cosines(jacobians).per_sample.max()) < 1e-9
+    other = POINTS + torch.tensor([0.0, 0.7]), POINTS + torch.tensor([0.7, 0.0])
+    for k, moved in enumerate(other):
+        speeds = decoder_jacobians(bent.decode, moved).norm(dim=1)[:, k]
+        assert speeds.numpy() == pytest.approx(jacobians.norm(dim=1)[:, k].numpy())
+    assert jacobians.norm(dim=1)[:, 0].std() > 0.05
+
+
+def test_figure_1_names_what_the_paper_names():
+    figure = figures.draw_lines(RESULTS)
+    texts = {text.get_text() for axes in figure.axes for text in axes.texts}
+    for name in (r"\mathbf{v}_1", r"\mathbf{u}_2", "f(z^*)", "z_1", r"\mathcal{Z}^{(2)}_{z^*}"):
+        assert f"${name}$" in texts
+
+
 def test_a_chart_is_shaded_by_the_density():
     flat = torch.from_numpy(decoders.RIGHT)  # a rotation: the prior is carried to itself
-    drawn = figures.chart("turned", lambda z: z @ flat.T, np.eye(2), np.zeros(2))
+    turned = replace(figures.FIGURE_1[0], decode=lambda z: z @ flat.T, at=(0.0, 0.0))
+    drawn = figures.chart(turned)
     prior = norm.pdf(drawn.image).prod(2)
     assert drawn.density == pytest.approx(prior)
-    for latent, image in drawn.lines:
-        assert image == pytest.approx(latent @ decoders.RIGHT.T)
+    for line in drawn.lines:
+        assert line.image == pytest.approx(line.latent @ decoders.RIGHT.T)

@@ -82,45 +82,109 @@ def pushforward_density(
 
 
 @dataclass(frozen=True, eq=False)
+class Line:
+    """A line through the latent space and its image, with their names.
+
+    Attributes:
+        latent: Its points in the latent space.
+        image: The same, decoded.
+        names: Of the two, as mathtext.
+        ends: Which end of either carries the name: 0 or -1.
+    """
+
+    latent: Float[Array, "k 2"]
+    image: Float[Array, "k 2"]
+    names: tuple[str, str]
+    ends: tuple[int, int] = (-1, -1)
+
+
+@dataclass(frozen=True, eq=False)
 class Chart:
-    """A decoder of the plane, with lines that cross in it.
+    """A decoder of two latents, with lines that cross in it.
 
     Attributes:
         title: Which decoder, and which lines.
         latents: A grid.
-        image: The same, decoded.
+        image: The same, decoded; of a surface, as the eye sees it.
         density: Of the decoded prior, by area.
-        lines: Points of each line in the latent space, and the same, decoded.
-        crossing: Where the lines cross, in the latent space and decoded.
+        lines: Those that cross.
+        crossing: Where they do, in the latent space and decoded.
+        directions: Singular vectors there as columns, right ones and left ones.
+        point: Name of the crossing in the latent space.
     """
 
     title: str
     latents: Float[Array, "a b 2"]
     image: Float[Array, "a b 2"]
     density: Float[Array, "a b"]
-    lines: Sequence[tuple[Float[Array, "_ 2"], Float[Array, "_ 2"]]]
+    lines: Sequence[Line]
     crossing: tuple[Float[Array, "2"], Float[Array, "2"]]
+    directions: tuple[Float[Array, "2 2"], Float[Array, "2 2"]]
+    point: str
 
 
 def carried_lines(charts: Sequence[Chart]) -> Figure:
     """Lines in the latent space, blue, and what decoders make of them, orange.
 
     After Allen (2024), figure 1: a column a decoder. Shaded is the density, grey the standard
-    grid and its image.
+    grid and its image; arrows are singular vectors where the lines cross.
     """
     if not charts:
         raise ValueError("charts must hold at least one, got none")
-    figure = Figure(figsize=(3.5 * len(charts), 6.6), layout="constrained")
+    figure = Figure(figsize=(3.7 * len(charts), 6.9), layout="constrained")
     above, below = figure.subplots(2, len(charts), squeeze=False)
     for chart, latent, image in zip(charts, above, below, strict=True):
         prior = np.exp(-0.5 * np.square(chart.latents).sum(2)) / (2 * np.pi)
         _shaded(latent, chart.latents, prior, f"{chart.title}\n\nlatent space")
         _shaded(image, chart.image, chart.density, "its image")
-        for axes, side, colour in ((latent, 0, BLUE), (image, 1, ORANGE)):
-            for line, dashes in zip(chart.lines, cycle(("solid", (0, (4, 1.5)))), strict=False):
-                axes.plot(*line[side].T, color=colour, linewidth=2, linestyle=dashes)
-            axes.plot(*chart.crossing[side], "o", color=BLACK, markersize=5, zorder=4)
+        for axes in (latent, image):
+            axes.set_title(axes.get_title(), pad=28)  # names stand below it
+        _axes_through_zero(latent, float(chart.latents.max()))
+        names = (chart.point, "$f(z^*)$")
+        for axes, side, colour, letter in ((latent, 0, BLUE, "v"), (image, 1, ORANGE, "u")):
+            for line in chart.lines:
+                points = (line.latent, line.image)[side]
+                axes.plot(*points.T, color=colour, linewidth=1.8, linestyle=(0, (5, 2)))
+                _name_end(axes, points, line.ends[side], line.names[side], colour)
+            _arrows(axes, chart.crossing[side], chart.directions[side], letter, names[side])
     return figure
+
+
+def _axes_through_zero(axes: Axes, reach: float) -> None:
+    """The latents' own axes, with their names at the ends."""
+    for k, tip in enumerate(np.eye(2) * 1.08 * reach):
+        look: dict[str, Any] = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.0}
+        axes.annotate("", tip, -tip, arrowprops=look, annotation_clip=False)
+        place = (0, 8) if k else (8, 0)
+        look = {"ha": "center", "va": "center", "color": GREY, "annotation_clip": False}
+        axes.annotate(f"$z_{k + 1}$", tip, place, textcoords="offset points", **look)
+
+
+def _name_end(axes: Axes, points: Float[Array, "k 2"], end: int, name: str, colour: str) -> None:
+    """Write a name beyond one end of a line."""
+    step = points[end] - points[1 if end == 0 else -2]
+    away = 13 * step / np.linalg.norm(step)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "color": colour, "fontsize": 10}
+    axes.annotate(name, points[end], tuple(away), textcoords="offset points", **look)
+
+
+def _arrows(
+    axes: Axes, at: Float[Array, "2"], directions: Float[Array, "2 2"], letter: str, name: str
+) -> None:
+    """Unit vectors from a point, with their names and the point's."""
+    look: dict[str, Any] = {"arrowstyle": "-|>", "color": BLACK, "linewidth": 1.6}
+    look |= {"shrinkA": 0, "shrinkB": 0}
+    for k, step in enumerate(directions.T):
+        axes.annotate("", tuple(at + step), tuple(at), arrowprops=look, zorder=4)
+        side = 11 * np.array([-step[1], step[0]]) / np.linalg.norm(step)
+        label = f"$\\mathbf{{{letter}}}_{k + 1}$"
+        axes.annotate(
+            label, tuple(at + 0.8 * step), tuple(side), textcoords="offset points", ha="center"
+        )
+    axes.plot(*at, "o", color=BLACK, markersize=5, zorder=5)
+    between = directions[:, 0] - directions[:, 1]
+    aside = 14 * between / np.linalg.norm(between)
+    axes.annotate(name, tuple(at), tuple(aside), textcoords="offset points", va="center")
 
 
 def length_clouds(clouds: Mapping[str, Float[Array, "n 2"]], strips: int = 10) -> Figure:

@@ -70,11 +70,15 @@ Information is estimated from nearest neighbours (Kraskov et al. 2004) on normal
         Drawing(
             "allen-1",
             "Lines that stay orthogonal",
-            "After figure 1. Blue: lines through a point of the latent space; orange: the same, "
-            "decoded. A linear decoder (left) carries its right singular directions to orthogonal "
-            "lines, the left singular directions, but the standard grid (grey) to an oblique one. "
-            "With orthogonal columns (right) the standard grid itself is carried to curves that "
-            "cross at right angles. The darker, the denser.",
+            "After figure 1. Blue: sub-manifolds of the latent space through a point; orange: "
+            "the same, decoded. Arrows: singular vectors of the Jacobian at that point. A linear "
+            "decoder (left) carries lines along its right singular vectors to lines along its "
+            "left ones, but the standard grid (grey) to an oblique one. With orthogonal columns "
+            "(right) the lines are those of the standard grid, and its image is a net of curves "
+            "that cross at right angles. The decoder on the right is a strip bent in space: each "
+            "singular value depends on its own latent alone, so that lengths along the curves "
+            "are independent, too (theorem 2, as the ledger corrects it). In a plane such curves "
+            "could only be straight. The darker, the denser.",
             draw_lines,
         ),
         Drawing(
