@@ -76,8 +76,8 @@ def _size_check(fall: Callable[[float], float]) -> Evidence:
     text += f"{', '.join(f'{each:.1g}' for each in left)}, which is as claimed to within "
     text += f"{apart:.1%}; with a likelihood of fixed deviation {FIXED} variances are "
     text += f"{wide[0]:.2g} for {SIZES[0]} points and {wide[1]:.2g} for {SIZES[-1]}"
-    holds = errors.max() < 0.5 and bool((np.diff(variances) < 0).all()) and apart < 0.1
-    return Evidence(holds, text)
+    holds = errors.max() < 0.5 and (np.diff(variances) < 0).all() and apart < 0.1
+    return Evidence(bool(holds), text)
 
 
 MORE_DATA: Entry[Callable[[float], float]] = Entry(
