@@ -23,6 +23,8 @@ LIMITS = {"points": 0.09, "circles": 1.09, "groups": 10.09}  # twice radius^2 / 
 def ideal(beta):
     """Every level is lost at once, at a third of its threshold."""
     values = {"off average": 0.02, "off point": 0.5, "active": 2.0 * (beta < LIMITS["groups"])}
+    for level in ("circles", "groups"):
+        values |= {f"off centre, {level}": 0.05, f"most off centre, {level}": 0.4}
     for level, limit in LIMITS.items():
         lost = beta > limit / 3
         values |= {level: 0.0 if lost else 0.97, f"overlap, {level}": 0.96 if lost else 0.03}
@@ -59,7 +61,9 @@ def at(where, **changes):
 OF_CIRCLES = (
     claims.reconstructs_closely,
     claims.merges_in_order,
-    claims.decodes_centres,
+    claims.merges_level_by_level,
+    claims.decodes_centroids,
+    claims.decodes_near_centroids,
     claims.decodes_mean_only,
     claims.merges_at_thresholds,
     claims.overlap_grows,
@@ -98,9 +102,24 @@ def test_what_the_source_says_holds_where_it_is_so_and_is_open_where_a_beta_is_m
             "circles from beta 0.4, groups never",
         ),
         (
-            claims.decodes_centres,
+            claims.merges_level_by_level,
             planted(lambda beta, values: {"points": values.get("circles")}),
             "circles without points nowhere; groups without circles at beta 0.4, 1, 2 (",
+        ),
+        (
+            claims.decodes_centroids,
+            planted(lambda beta, values: {"off centre, circles": 0.13 / 0.3}),
+            "circles at beta 0.1: 0.43 (at most 0.40)",
+        ),
+        (
+            claims.decodes_centroids,
+            planted(lambda beta, values: {"points": values.get("circles")}),
+            "is lost: groups at beta 0.4: 0.05 (at most 0.40)",
+        ),
+        (
+            claims.decodes_near_centroids,
+            planted(lambda beta, values: {"most off centre, groups": 1.2}),
+            "groups at beta 2: 0.05 (at most 1.20)",
         ),
         (claims.decodes_mean_only, at(24.0, groups=0.02), "groups 2%; 0 latents active"),
         (claims.decodes_mean_only, at(24.0, active=1.0), "groups 0%; 1 latents active"),

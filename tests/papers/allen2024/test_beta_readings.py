@@ -10,7 +10,13 @@ from unpick.data.synthetic import Circles
 from unpick.models.posterior import Diagonal
 from unpick.objectives import BetaVAE
 from unpick.papers.allen2024.beta import figures, plots
-from unpick.papers.allen2024.beta.readings import LEVELS, circle_labels, overlaps, shares
+from unpick.papers.allen2024.beta.readings import (
+    LEVELS,
+    circle_labels,
+    from_centres,
+    overlaps,
+    shares,
+)
 from unpick.papers.allen2024.beta.study import STUDY
 from unpick.probe import measure_run, probe_run
 from unpick.probe.cache import FOLDER
@@ -38,6 +44,20 @@ def test_shares_of_reconstructions_by_centres():
     ):
         expected = dict(zip(LEVELS, kept, strict=True))
         assert shares(guess, x, labels) == pytest.approx(expected, abs=1e-5)
+
+
+def test_distances_from_centres_are_shares_of_the_radius():
+    """A circle of radius 0.3 about each centre; centres are 1 from their group's."""
+    dataset = Circles(points=6000).load()
+    x, labels = dataset.observe(torch.arange(6000)), circle_labels(dataset)
+    turn = dataset.values[:, 2]
+    centre = x - 0.3 * torch.stack([turn.cos(), turn.sin()], 1)
+    shifted = centre + torch.tensor([0.13, 0.0])
+    for guess, off in ((x, 1.0), (centre, 0.0), (shifted, 0.13 / 0.3)):
+        found = from_centres(guess[:100], labels[:100], x, labels)
+        assert found["off centre, circles"] == pytest.approx(off, abs=0.1)
+        assert found["most off centre, circles"] == pytest.approx(off, abs=0.2)
+        assert found["off centre, groups"] == pytest.approx(1.0, abs=0.1)
 
 
 def test_overlap_is_the_integral_of_the_geometric_mean():

@@ -56,19 +56,51 @@ def merges_in_order(results: Results) -> Verdict:
     return Verdict(holds, f"less than half of the variance is kept of {', '.join(said)}")
 
 
-def decodes_centres(results: Results) -> Verdict:
+def between(sweep: Sweep, fine: str, coarse: str) -> list[float]:
+    """The betas at which a level is kept and the finer one is lost."""
+    return [beta for beta, o in sweep.items() if o.mean(coarse) > MOST and o.mean(fine) < LEAST]
+
+
+def merges_level_by_level(results: Results) -> Verdict:
     """Some betas keep circles but not their points, and some groups but not their circles."""
     if not (sweep := circles(results)):
         return Verdict(None, "")
     said, holds = [], True
     for fine, coarse in pairwise(LEVELS):
-        betas = [
-            beta for beta, o in sweep.items() if o.mean(coarse) > MOST and o.mean(fine) < LEAST
-        ]
+        betas = between(sweep, fine, coarse)
         holds = holds and bool(betas)
         where = f"at beta {', '.join(f'{b:g}' for b in betas)}" if betas else "nowhere"
         said.append(f"{coarse} without {fine} {where}")
     return Verdict(holds, f"{'; '.join(said)} (over {MOST:.0%} and under {LEAST:.0%} kept)")
+
+
+def decodes_centroids(results: Results) -> Verdict:
+    """At one of these betas reconstructions come within a tenth of the radius, on average."""
+    return _from_centroids(results, "off centre", LEAST)
+
+
+def decodes_near_centroids(results: Results) -> Verdict:
+    """At one of these betas all reconstructions are nearer to the centre than the data are."""
+    return _from_centroids(results, "most off centre", 1.0)
+
+
+def _from_centroids(results: Results, measure: str, limit: float) -> Verdict:
+    """Whether the measure is below a limit at one beta for each level; the evidence has both."""
+    if not (sweep := circles(results)):
+        return Verdict(None, "")
+    said, holds = [], True
+    for fine, coarse in pairwise(LEVELS):
+        betas = between(sweep, fine, coarse)
+        found = [sweep[beta].mean(f"{measure}, {coarse}") for beta in betas]
+        holds = holds and min(found, default=limit) < limit
+        said += [
+            f"{coarse} at beta {beta:g}: {sweep[beta].mean(f'off centre, {coarse}'):.2f} (at most "
+            f"{sweep[beta].mean(f'most off centre, {coarse}'):.2f})"
+            for beta in betas
+        ]
+    evidence = "mean distance of reconstructions from the centre, in units of the radius, where "
+    evidence += f"the finer level is lost: {', '.join(said) or 'nowhere'}"
+    return Verdict(holds, evidence)
 
 
 def decodes_mean_only(results: Results) -> Verdict:

@@ -33,7 +33,8 @@ def merging(probe: Probe) -> dict[str, float]:
     """On circles: what reconstructions keep, how posteriors overlap, what the decoder averages.
 
     For each level the share of its variance that reconstructions of mean codes keep, and the
-    `overlap` of posteriors within it; how far the decoder is `off average` and `off point`, see
+    `overlap` of posteriors within it; how far reconstructions are `off centre` of their circle and
+    group, see `from_centres`; how far the decoder is `off average` and `off point`, see
     `distances`.
     """
     dataset = probe.dataset
@@ -41,8 +42,11 @@ def merging(probe: Probe) -> dict[str, float]:
         return {}
     assert probe.variance is not None
     parts = split(dataset)
-    mine = circle_labels(dataset)[parts.test[: len(probe)]]
+    labels = circle_labels(dataset)
+    mine = labels[parts.test[: len(probe)]]
     values = shares(probe.reconstructions, probe.observations, mine)
+    every = dataset.observe(torch.arange(len(dataset)))
+    values |= from_centres(probe.reconstructions, mine, every, labels)
     few = probe.first(PAIRED)
     assert few.variance is not None
     q = Diagonal(few.mean, few.variance.log())
@@ -64,14 +68,14 @@ def deviations(
     x: Float[Tensor, "n p"], labels: Int[Tensor, "n 2"]
 ) -> dict[str, Float[Tensor, "n p"]]:
     """Points less their circle's mean, that less its group's mean, that less the overall mean."""
-    circle, group = (_means(x, column) for column in labels.T)
+    circle, group = (_centres(x, column)[column] for column in labels.T)
     return dict(zip(LEVELS, (x - circle, circle - group, group - x.mean(0)), strict=True))
 
 
-def _means(x: Float[Tensor, "n p"], labels: Int[Tensor, "n"]) -> Float[Tensor, "n p"]:
-    """At each row the mean of all rows with its label."""
+def _centres(x: Float[Tensor, "n p"], labels: Int[Tensor, "n"]) -> Float[Tensor, "k p"]:
+    """The mean of all rows with a label, by label."""
     sums = torch.zeros(int(labels.max()) + 1, x.shape[1]).to(x).index_add(0, labels, x)
-    return (sums / torch.bincount(labels)[:, None].clamp(min=1))[labels]
+    return sums / torch.bincount(labels)[:, None].clamp(min=1)
 
 
 def shares(
@@ -82,6 +86,33 @@ def shares(
     return {
         level: float(ours[level].square().sum() / theirs[level].square().sum()) for level in LEVELS
     }
+
+
+def from_centres(
+    reconstruction: Float[Tensor, "n p"],
+    mine: Int[Tensor, "n 2"],
+    x: Float[Tensor, "m p"],
+    labels: Int[Tensor, "m 2"],
+) -> dict[str, float]:
+    """Distance of reconstructions from the centre of their circle, and of their group.
+
+    As a share of the mean distance of the data from that centre, which is the radius. `off
+    centre, LEVEL` is the mean, `most off centre, LEVEL` the largest.
+
+    Args:
+        reconstruction: Of some points.
+        mine: Their labels.
+        x: All points.
+        labels: Of all of them.
+    """
+    values = {}
+    for level, of_point, of_all in zip(LEVELS[1:], mine.T, labels.T, strict=True):
+        centres = _centres(x, of_all)
+        radius = (x - centres[of_all]).norm(dim=1).mean()
+        far = (reconstruction - centres[of_point]).norm(dim=1) / radius
+        values[f"off centre, {level}"] = float(far.mean())
+        values[f"most off centre, {level}"] = float(far.max())
+    return values
 
 
 def overlaps(q: Diagonal, labels: Int[Tensor, "n 2"]) -> dict[str, float]:
