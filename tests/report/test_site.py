@@ -23,7 +23,7 @@ from unpick.pages.terminal import print_table
 from unpick.papers import ledger as ledgers
 from unpick.report import ledger_page
 from unpick.report.markdown import write_markdown
-from unpick.report.site import write_site
+from unpick.report.site import write_site, write_study
 from unpick.report.study import claim_notes, command, distinct, show_results, study_table
 from unpick.runs import Run, Runner, folder, make
 from unpick.study import Cell, Claim, Drawing, Outcome, Printed, Results, Study, Verdict
@@ -297,6 +297,18 @@ def test_the_terminal_shows_table_and_verdicts(tmp_path):
     assert "not measured d" in shown
     assert "undecided e\n  0.1 to 0.2" in shown
     assert shown.endswith("again: unpick study toy --scale quick\n")
+
+
+def test_tables_of_computed_numbers_stand_on_every_page(tmp_path):
+    """Beside the table of the cells, and alone if there are none."""
+    table = Table("Counted.", ("", "ours", "printed"), (("a", "1.5", "1.6"),))
+    whole = replace(STUDY, drawings=(), tables=lambda results: [table])
+    alone = replace(whole, cells=lambda scale: ())
+    for results in (planted(tmp_path / "runs", study=whole), judge(Results(alone, "quick"))):
+        assert "| a | 1.5 | 1.6 |" in write_markdown(results, tmp_path / "md").read_text()
+        assert re.search(r"a +1.5 +1.6", printed(results))
+        page = Page(write_study(results, claim_notes(results), tmp_path / "site"))
+        assert ["a", "1.5", "1.6"] in page.rows
 
 
 def test_a_narrow_terminal_gets_as_many_tables_as_it_needs(tmp_path):

@@ -11,12 +11,12 @@ from unpick.pages.page import Note
 from unpick.papers.costs import duration
 from unpick.report.drawings import draw_all
 from unpick.report.study import (
+    all_tables,
     claim_notes,
     command,
     environments,
     missing,
     seconds,
-    study_table,
 )
 from unpick.runs.disk import write
 from unpick.study import Outcome, Results
@@ -34,8 +34,8 @@ def write_markdown(results: Results, folder: Path) -> Path:
     parts += [plain(text) for text in study.paragraphs]
     if claims:
         parts.append(claims_section(claims))
-    if results.outcomes and study.measures:
-        parts += ["## Table", to_markdown(study_table(results)).rstrip()]
+    if tables := all_tables(results):
+        parts += ["## Table", *[to_markdown(table).rstrip() for table in tables]]
     if pictures or problems:
         parts += ["## Figures", *[_item(note) for note in problems]]
     for picture in pictures:

@@ -14,13 +14,13 @@ from unpick.report.ledger_page import NAME as LEDGER_PAGE
 from unpick.report.ledger_page import write_ledger
 from unpick.report.study import (
     NONE,
+    all_tables,
     anchor,
     claim_notes,
     command,
     environment_of,
     missing,
     seconds,
-    study_table,
 )
 from unpick.study import Outcome, Results
 from unpick.study.ledger import Judgement
@@ -96,8 +96,8 @@ def write_study(results: Results, claims: Sequence[Note], folder: Path) -> Path:
     sections = []
     if claims:
         sections.append(Section("Claims", notes=claims))
-    if results.outcomes and study.measures:
-        sections.append(Section("Table", tables=[study_table(results)]))
+    if tables := all_tables(results):
+        sections.append(Section("Table", tables=tables))
     if pictures or problems:
         sections.append(Section("Figures", notes=problems, pictures=pictures))
     if absent := missing(results):

@@ -72,6 +72,12 @@ def study_table(results: Results, measures: Sequence[str] | None = None) -> Tabl
     return Table(caption, tuple(names), tuple(rows), tuple(footnotes))
 
 
+def all_tables(results: Results) -> list[Table]:
+    """The table of the cells, if some were run, and those of what is computed."""
+    cells = [study_table(results)] if results.outcomes and results.study.measures else []
+    return [*cells, *results.study.tables(results)]
+
+
 def _parts(outcome: Outcome) -> list[str]:
     """Departures from the published setting, and what it leaves open, one string each."""
     return outcome.departs.split("; ") if outcome.departs else []
@@ -164,6 +170,8 @@ def show_results(results: Results, console: Console) -> None:
     tables = tables_that_fit(results, console)
     for table in tables:  # all share the footnotes, which are printed once, below the last table
         print_table(table if table is tables[-1] else replace(table, footnotes=()), console)
+    for table in study.tables(results):
+        print_table(table, console)
     if study.claims:
         console.print()
     for note in claim_notes(results):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from unpick.pages.page import Table
 from unpick.perturb import PerturbConfig
 from unpick.probe import STANDARD, Measure
 from unpick.runs import Run
@@ -217,6 +218,7 @@ class Study:
         together: Adds measures that compare runs, such as a score normalised over models.
         computed: Numbers that need no run, by name: from a scale to what JSON can hold. They are
             computed once, cached beside the runs, and found in `Results.computed`.
+        tables: Tables of what is computed; the table of the cells is made from `measures`.
     """
 
     name: str
@@ -231,6 +233,7 @@ class Study:
     twins: Callable[[Scale], Sequence[PerturbConfig]] = lambda scale: ()
     together: Callable[[Results], Results] = lambda results: results
     computed: Mapping[str, Callable[[Scale], Mapping[str, Any]]] = field(default_factory=dict)
+    tables: Callable[[Results], Sequence[Table]] = lambda results: ()
 
     @property
     def paragraphs(self) -> list[str]:

@@ -250,6 +250,21 @@ def test_the_study_in_small(small):
     assert [bar.get_height() for bar in table.axes[0].patches] == PRINTED.tolist()
 
 
+def test_the_table_has_our_errors_beside_the_printed_ones():
+    """Pixels planted at three times the printed errors fit exactly."""
+    survey = planted()
+    exact = replace(survey, errors={**survey.errors, "pixels": 3 * PRINTED})
+    results = Results(bhowal_pca.STUDY, "quick", computed={"survey": exact.to_json()})
+    (table,) = bhowal_pca.STUDY.tables(results)
+    assert table.columns == ("axes used", "printed", *exact.errors)
+    above, below = table.rows[1 : 1 + len(SETS)], table.rows[-len(SETS) :]
+    place = table.columns.index("pixels")
+    assert [row[place] for row in above] == [row[1] for row in above]
+    assert [row[0] for row in above] == [row[0] for row in below] == NAMES
+    assert [float(row[place]) for row in below] == pytest.approx(3 * PRINTED, rel=1e-3)
+    assert dict(zip(table.columns, table.rows[1 + len(SETS)], strict=True))["pixels"] == "0%"
+
+
 def test_pictures_show_what_axes_keep(small, axes):
     rows = small.pictures
     falling, rising, pixels = rows.values()

@@ -4,6 +4,7 @@ from unpick.papers.bhowal2024.pca import claims
 from unpick.papers.bhowal2024.pca.claims import on_survey
 from unpick.papers.bhowal2024.pca.figures import draw_heart, draw_table
 from unpick.papers.bhowal2024.pca.readings import compute_survey
+from unpick.papers.bhowal2024.pca.table import tabulate_errors
 from unpick.study.study import Claim, Drawing, Study
 
 STUDY = Study(
@@ -86,10 +87,11 @@ visible effect change an image where the sprite is.""",
             "table",
             "Table 7, and three readings of it",
             "Bars: errors as printed. Marks: errors of sprites, each order in the unit that fits "
-            "best. Principal axes in either order are far off; pixels in reading order follow "
-            "the bars.",
+            "best (numbers in the table above). Principal axes in either order are far off; "
+            "pixels in reading order follow the bars.",
             draw_table,
         ),
     ),
     computed={"survey": compute_survey},
+    tables=tabulate_errors,
 )
