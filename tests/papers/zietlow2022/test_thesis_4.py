@@ -141,10 +141,12 @@ def test_a_polar_plane_has_the_two_latents_of_the_ring():
 
 def test_restarts_are_chosen_by_their_rings_where_there_is_a_hue():
     scores, rings = np.array([0.1, 0.5, 0.3, 0.2]), np.array([0.9, 0.2, 0.3, 0.8])
-    assert choose_restarts(scores, rings, 1) == {"Cartesian": [1], "polar": [0]}
-    assert choose_restarts(scores, 0 * rings, 2) == {"Cartesian": [1, 2]}
+    high, low = "line, highest MIG", "line, lowest MIG"
+    assert choose_restarts(scores, rings, 1) == {high: [1], low: [2], "ring": [0]}
+    assert choose_restarts(scores, rings, 9) == {high: [1], low: [2], "ring": [0, 3]}
+    assert choose_restarts(scores, 0 * rings, 2) == {high: [1, 2], low: [0, 3]}
     without = choose_restarts(scores, None, 9)
-    assert without == {"most disentangled": [1, 2], "most entangled": [0, 3]}
+    assert without == {"highest MIG": [1, 2], "lowest MIG": [0, 3]}
 
 
 def test_two_factors_of_one_latent_find_two_latents():

@@ -15,6 +15,7 @@ from unpick.papers.zietlow2022.thesis_4.cells import (
     latents_needed,
     not_over_pruned,
 )
+from unpick.papers.zietlow2022.thesis_4.claims import FOUND
 from unpick.papers.zietlow2022.thesis_4.planes import FACTORS as PLANES
 from unpick.papers.zietlow2022.thesis_4.planes import (
     REACH,
@@ -146,13 +147,15 @@ def traversals(data: Data, results: Results) -> Figure | None:
     outcome = find_outcome(results, data, "original", "beta-vae")
     if outcome is None or len(outcome.runs) < 2:
         return None
-    first, second = factors = PLANES[data]
+    first, second, instead = PLANES[data]
+    if f"MIG, {second}" in outcome.values and outcome.mean(f"MIG, {second}") < FOUND:
+        second = instead
     rings = outcome.values.get(f"ring, {first}")
     dataset = outcome.cell.config.data.load()
 
     def drawn(kind: str, k: int) -> tuple[str, Plane]:
         run = outcome.runs[k]
-        drawing = plane(probe_run(run, dataset), factors, polar=kind == "polar")
+        drawing = plane(probe_run(run, dataset), (first, second), polar=kind == "ring")
         title = f"seed {run.config.seed}, MIG {outcome.values['MIG'][k]:.2f}"
         title += "" if rings is None else f", ring {rings[k]:.2f}"
         return f"{title}\nlatents {drawing.label}", drawing
@@ -162,7 +165,7 @@ def traversals(data: Data, results: Results) -> Figure | None:
         for kind, places in choose_restarts(outcome.values["MIG"], rings, EXTREMES).items()
     }
     labels = dict.fromkeys(groups, (f"latent of {first}", f"latent of {second}"))
-    labels["polar"] = (f"latent of {first}", f"other latent of {first}")
+    labels["ring"] = (f"latent of {first}", f"other latent of {first}")
     return planes(groups, labels, REACH)
 
 

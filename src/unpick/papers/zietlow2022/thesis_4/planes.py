@@ -17,9 +17,10 @@ from unpick.plots.images import tile
 from unpick.probe import Probe
 from unpick.probe.measures import codes_and_factors
 
-FACTORS: Mapping[Data, tuple[str, str]] = {
-    "sprites": ("x", "y"),
-    "shapes3d": ("wall hue", "orientation"),
+# The factors of a plane, and what takes the second place if no restart finds that one.
+FACTORS: Mapping[Data, tuple[str, str, str]] = {
+    "sprites": ("x", "y", "y"),
+    "shapes3d": ("wall hue", "orientation", "floor hue"),
 }
 SIDE, REACH = 8, 2.0  # images a side, from -2 to 2 of a latent
 GAP = 1  # pixels between images
@@ -48,8 +49,8 @@ def choose_restarts(
 ) -> dict[str, list[int]]:
     """The restarts of figures 4.10 and 4.11, by kind.
 
-    Among those where the hue lies along a line the ones of highest MIG, among those where it lies
-    on a ring the ones of lowest MIG. Without hues simply the highest and the lowest MIG.
+    Where the hue lies along a line, those of highest and those of lowest MIG; where it lies on a
+    ring, those of lowest MIG. Without hues the highest and the lowest MIG.
 
     Args:
         scores: MIG of each restart.
@@ -58,17 +59,17 @@ def choose_restarts(
 
     Example:
         >>> choose_restarts(np.array([0.1, 0.5, 0.3]), np.array([0.9, 0.2, 0.3]), 2)
-        {'Cartesian': [1, 2], 'polar': [0]}
+        {'line, highest MIG': [1], 'line, lowest MIG': [2], 'ring': [0]}
     """
     order = np.argsort(-scores, kind="stable")
-    if rings is None:
-        most = min(most, len(scores) // 2)
-        kinds = ("most disentangled", "most entangled")
-        return dict(zip(kinds, (order[:most].tolist(), order[::-1][:most].tolist()), strict=True))
-    polar = rings > POLAR
+    polar = np.zeros(len(scores), dtype=bool) if rings is None else rings > POLAR
+    lines, on_rings = order[~polar[order]], order[polar[order]]
+    each = min(most, len(lines) // 2)
+    what = "" if rings is None else "line, "
     found = {
-        "Cartesian": order[~polar[order]][:most].tolist(),
-        "polar": order[polar[order]][::-1][:most].tolist(),
+        f"{what}highest MIG": lines[:each].tolist(),
+        f"{what}lowest MIG": lines[::-1][:each].tolist(),
+        "ring": on_rings[::-1][:most].tolist(),
     }
     return {kind: places for kind, places in found.items() if places}
 

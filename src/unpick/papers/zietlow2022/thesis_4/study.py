@@ -195,11 +195,13 @@ because their own error counts twice.""",
                 f"{data}: planes of the latent spaces of the most and the least disentangled",
                 "Figures 4.10 and 4.11: restarts of the beta-VAE on the original data. The two "
                 "latents are those that together know the largest share of the two named factors "
-                "(mutual information, one latent for each); the others stay at their mean. A "
-                "latent that falls where its factor rises is flipped. `ring` is the share of the "
-                "mean codes of the wall's hue that a ring explains, in the two latents that vary "
-                "most with it: at most 1/2 on a line, 1 on a ring. Above 0.75 an embedding counts "
-                "as polar, and is drawn in those two latents.",
+                "(mutual information, one latent for each); the others stay at their mean. The "
+                "thesis has the orientation beside the wall's hue; where no restart finds it, the "
+                "floor's hue stands in. A latent that falls where its factor rises is flipped. "
+                "`ring` is the share of the mean codes of the wall's hue that a ring explains, in "
+                "the two latents that vary most with it: at most 1/2 on a line, 1 on a ring. Up "
+                "to 0.75 an embedding counts as a line, which is Cartesian if it is an axis; "
+                "above as a ring, which is polar, and is drawn in those two latents.",
                 partial(drawings.traversals, data),
             )
             for data in FACTORS
