@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from drawn import marks
+from unpick.papers.zietlow2022.thesis_4 import embeddings, process
 from unpick.papers.zietlow2022.thesis_4.planes import planes
 from unpick.papers.zietlow2022.thesis_4.spectra import (
     Course,
@@ -14,7 +15,11 @@ from unpick.papers.zietlow2022.thesis_4.spectra import (
     latent_spectra,
     pixel_spectra,
 )
+from unpick.papers.zietlow2022.thesis_4.study import STUDY
 from unpick.plots.style import BLUE
+from unpick.study import Results
+
+EMPTY = Results(STUDY, "quick")
 
 
 def test_spectra_show_means_and_every_run():
@@ -57,3 +62,25 @@ def test_courses_show_every_seed_and_the_mean():
     assert len(below.lines) == 4  # with that of a random rotation
     with pytest.raises(ValueError, match="at least one kind"):
         courses({})
+
+
+def test_ripples_of_a_surface_turn_its_principal_directions():
+    """Figure 4.1: no point moves by more than epsilon, and the turn is that of a finer search."""
+    square = np.random.default_rng(0).uniform(size=(2000, 2))
+    step = embeddings.sheet(square, embeddings.EPSILON) - embeddings.sheet(square)
+    assert np.linalg.norm(step, axis=1).max() <= embeddings.EPSILON + 1e-12
+    assert embeddings.principal_turn(0.0) == pytest.approx(0, abs=1e-6)
+    assert embeddings.principal_turn(embeddings.EPSILON) > 20
+    # E[J^T J] in closed form: the strip's own lengths, and half the squared slope of the waves.
+    slope = np.square(np.pi * embeddings.WAVES * embeddings.EPSILON) / 2
+    own = np.square(2 * embeddings.HALF) - np.square(embeddings.WIDTH)
+    wanted = np.degrees(np.arctan2(2 * slope, own)) / 2
+    assert embeddings.principal_turn(embeddings.EPSILON) == pytest.approx(wanted, abs=1.0)
+
+
+def test_the_process_has_two_models_and_one_change():
+    texts = [text.get_text() for text in process.draw_process(EMPTY).axes[0].texts]
+    for kind in ("encoder\n(entangled)", "encoder\n(disentangled)", "decoder\n(entangled)"):
+        assert texts.count(kind) == 1
+    assert sum("smaller" in text for text in texts) == sum("larger" in text for text in texts) == 1
+    assert len(embeddings.draw_embeddings(EMPTY).axes) == 4

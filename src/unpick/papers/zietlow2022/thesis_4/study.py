@@ -1,4 +1,4 @@
-"""Tables 4.2 to 4.5 and figures 4.3 to 4.11 of Zietlow (2022): data that mislead VAEs."""
+"""Tables 4.2 to 4.5 and figures 4.1 to 4.11 of Zietlow (2022): data that mislead VAEs."""
 
 from functools import partial
 from itertools import product
@@ -7,6 +7,8 @@ from unpick.papers.zietlow2022.thesis_4 import claims as claims
 from unpick.papers.zietlow2022.thesis_4 import controls as controls
 from unpick.papers.zietlow2022.thesis_4 import figures as drawings
 from unpick.papers.zietlow2022.thesis_4.cells import MEASURES, cells, twins
+from unpick.papers.zietlow2022.thesis_4.embeddings import EPSILON, draw_embeddings
+from unpick.papers.zietlow2022.thesis_4.process import draw_process
 from unpick.papers.zietlow2022.thesis_4.readings import COMPUTED, READINGS
 from unpick.papers.zietlow2022.thesis_4.settings import FACTORS, NAMES, OTHERS, TWINS
 from unpick.study.study import Claim, Drawing, Study, trained
@@ -147,6 +149,24 @@ because their own error counts twice.""",
         ),
     ),
     drawings=(
+        Drawing(
+            "embeddings",
+            "Small ripples turn the principal directions",
+            "After figure 4.1, computed. (i) A cloud, the plane of PCA and its two directions. "
+            "(ii) A curved surface: the latents that noise costs least go along the factors. "
+            f"(iii) The same with ripples of height {EPSILON:g}: they turn, though no point moves "
+            "far. (iv) The change of the data moves points towards such a surface.",
+            draw_embeddings,
+        ),
+        Drawing(
+            "process",
+            "How the change is made",
+            "After figure 4.2. A network draws a change of the image from its factors. It is "
+            "trained to make the reconstruction loss of an entangled model smaller and that of a "
+            "disentangled one larger. Both models' encoders are frozen and see the original "
+            "image; their decoders are trained on the changed one.",
+            draw_process,
+        ),
         *(
             Drawing(
                 f"thesis-4.3-{data}",
