@@ -9,7 +9,7 @@ import torch
 from unpick.data.synthetic import SynthLin
 from unpick.geometry.neighbourhood import noise_pairs
 from unpick.papers.bhowal2024 import settings as bhowal
-from unpick.papers.bhowal2024.local import claims, figures
+from unpick.papers.bhowal2024.local import claims, figures, scheme
 from unpick.papers.bhowal2024.local import study as bhowal_local
 from unpick.papers.bhowal2024.local.figures import (
     NoiseAndErrors,
@@ -233,3 +233,21 @@ def test_drawings_show_what_they_are_given():
     for draw in (picture_changes, partial(errors_by_noise, latents=10)):
         with pytest.raises(ValueError, match="at least one"):
             draw({})
+
+
+def test_noise_costs_least_where_latents_are_those_of_the_data():
+    """Figure 3: V_D is the identity, whichever turn the data's axes have."""
+    assert abs(scheme.find_turn()) < 1
+
+
+def test_the_encoder_of_figure_3_inverts_its_decoder(rng):
+    codes = rng.normal(size=(50, 2))
+    assert scheme.stretch(scheme.squash(codes)) == pytest.approx(codes)
+    figure = scheme.draw_scheme(Results(bhowal_local.STUDY, "quick"))
+    encoder, decoder = figure.axes[:5], figure.axes[5:]
+    first, last = decoder[0].lines[0].get_xydata(), encoder[-1].lines[0].get_xydata()
+    assert last == pytest.approx(first, abs=1e-6)
+    assert encoder[0].lines[0].get_xydata() == pytest.approx(decoder[-1].lines[0].get_xydata())
+    blue, orange = (line.get_xydata() for line in decoder[0].lines[1:])
+    assert blue[:, 1] == pytest.approx(0)
+    assert orange[:, 0] == pytest.approx(0)

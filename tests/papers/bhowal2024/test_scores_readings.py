@@ -12,6 +12,7 @@ from unpick.data.synthetic import SynthNonlin
 from unpick.geometry import fit_local_decoder, normalised_od_score, od_score
 from unpick.models import MLP
 from unpick.objectives import BetaTCVAE, BetaVAE
+from unpick.papers.bhowal2024.scores.figures import draw_traversal, traverse
 from unpick.papers.bhowal2024.scores.readings import (
     SCORES,
     factor_scores,
@@ -22,11 +23,11 @@ from unpick.papers.bhowal2024.scores.readings import (
 from unpick.papers.bhowal2024.scores.released_term import scores_by_term
 from unpick.papers.bhowal2024.scores.study import STUDY
 from unpick.papers.bhowal2024.settings import NAMES
-from unpick.probe import measure_run, probe_run, take
+from unpick.probe import Probe, measure_run, probe_run, take
 from unpick.probe.cache import file_of
 from unpick.runs import Runner, make, read
 from unpick.runs.disk import finish
-from unpick.study import collect
+from unpick.study import Results, collect
 from unpick.study.study import Cell
 from unpick.training import preset
 
@@ -130,3 +131,17 @@ def test_the_released_term_ranks_one_decoder_as_three():
     assert scores["beta-TCVAE"] < scores["beta-VAE"] - 0.05 < scores["VAE"] - 0.1
     start = scores_by_term(lambda z: z @ columns.T, *around, steps=0)
     assert {*start.values()} == {1.0}  # the same start for all
+
+
+def test_the_traversal_of_figure_1_varies_the_latent_that_knows_y(rng):
+    """The third latent is y, the first is x; decoded is a picture of three columns, one each."""
+    factors = rng.integers(0, 8, (500, 2)).astype(float)
+    codes = np.c_[factors[:, 0], rng.normal(size=500), factors[:, 1]]
+    probe = Probe(
+        lambda x: x, lambda z: z[:, None, None], codes, factors, ("x", "y"), (False, False)
+    )
+    figure = traverse(probe, "planted")
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["latent 3"]
+    assert "x 1%, y 100%" in axes.get_title() or "x 2%, y 100%" in axes.get_title()
+    assert draw_traversal(Results(STUDY, "quick")) is None

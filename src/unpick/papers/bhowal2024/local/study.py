@@ -17,6 +17,7 @@ from unpick.papers.bhowal2024.local.claims import (
 )
 from unpick.papers.bhowal2024.local.figures import draw_changes, draw_errors, draw_sizes
 from unpick.papers.bhowal2024.local.readings import OBSERVATIONS, local_decoders
+from unpick.papers.bhowal2024.local.scheme import draw_scheme
 from unpick.study.study import Cell, Claim, Drawing, Scale, Study, trained
 
 UNIT = (
@@ -144,6 +145,17 @@ scale no model is trained to the end, and their order has no verdict.""",
         ),
     ),
     drawings=(
+        Drawing(
+            "bhowal-3",
+            "Encoder and decoder, part by part",
+            "After figure 3: a cloud of codes and the two latents' axes (blue, orange) go through "
+            "the parts of a decoder g_D(U Sigma V^T z) and of the encoder that inverts it. The "
+            "data are planted: two normal factors along axes at 30 degrees, shrunk by tanh of "
+            "their length. What is found, by a search, is the turn V_D of the latents that noise "
+            "costs least: next to none. So the axes of variation of the data are those of the "
+            "latents.",
+            draw_scheme,
+        ),
         Drawing(
             "local-residuals",
             "Residuals of local decoders",

@@ -4,18 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from unpick.metrics import mutual_information_gap
 from unpick.papers.bhowal2024.scores.claims import GAPS, complete_rows
+from unpick.plots.images import image_grid
 from unpick.plots.style import COLOURS, GREY
+from unpick.probe import Probe, probe_run
+from unpick.probe.measures import codes_and_factors
 from unpick.study.study import Outcome, Results
 
 MARKERS = "osD^v"
 WIDTH, HEIGHT = 2.4, 2.3  # of a panel, in inches
 SCORE = "OD-Score"
+FACTOR, STEPS, REACH = "y", 9, 2.0  # what figure 1 varies; images, and how far a latent goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +117,36 @@ def _clouds(
         return Cloud(outcome.values[x], outcome.values[y], known)
 
     return {row: {name: cloud(o) for name, o in models.items()} for row, models in rows.items()}
+
+
+def draw_traversal(results: Results) -> Figure | None:
+    """Figure 1: the sprites model of highest MIG, and its latent that knows most of y."""
+    columns = results.rows().get("sprites")
+    if not columns:
+        return None
+    runs = [
+        (score, name, run)
+        for name, outcome in columns.items()
+        for score, run in zip(outcome.values["MIG"], outcome.runs, strict=True)
+    ]
+    score, name, run = max(runs, key=lambda each: each[0])
+    return traverse(probe_run(run), f"{name}, seed {run.config.seed}, MIG {score:.2f}")
+
+
+def traverse(probe: Probe, title: str) -> Figure:
+    """Vary the latent that knows most of the vertical position, the others at one code.
+
+    The title says which share of each factor's entropy it knows.
+    """
+    gap = mutual_information_gap(*codes_and_factors(probe))
+    shares = gap.matrix / gap.entropies
+    latent = int(shares[:, probe.factor_names.index(FACTOR)].argmax())
+    z = probe.mean[:1].repeat(STEPS, 1)
+    z[:, latent] = torch.linspace(-REACH, REACH, STEPS)
+    known = ", ".join(
+        f"{factor} {share:.0%}"
+        for factor, share in zip(probe.factor_names, shares[latent], strict=True)
+    )
+    with torch.no_grad():
+        images = probe.decoder(z)[None]
+    return image_grid(images, [f"latent {latent + 1}"], f"{title}; the latent knows {known}")

@@ -10,7 +10,12 @@ from unpick.papers.bhowal2024.scores.claims import (
     falls_over_runs,
     released_fit_separates,
 )
-from unpick.papers.bhowal2024.scores.figures import SCORE, draw_active, draw_relation
+from unpick.papers.bhowal2024.scores.figures import (
+    SCORE,
+    draw_active,
+    draw_relation,
+    draw_traversal,
+)
 from unpick.papers.bhowal2024.scores.orders import (
     falls_over_models,
     in_printed_order,
@@ -141,6 +146,15 @@ differences were the true ones and models spread over seeds as ours do.""",
         ),
     ),
     drawings=(
+        Drawing(
+            "bhowal-1",
+            "One latent varies, the others stay",
+            "After figure 1: decoded sprites as one latent goes from -2 to 2, the others at the "
+            "code of one test image. The run is the one of highest MIG on sprites, the latent the "
+            "one that knows most of the vertical position. The title gives the share of each "
+            "factor's entropy that it knows. In the paper only the vertical position changes.",
+            draw_traversal,
+        ),
         drawing("mig", "MIG", "MIG"),
         drawing("mig-sup", "MIG-sup", "MIG-sup"),
         drawing("od-score", SCORE, "OD-Score (lower is more orthogonal)"),
