@@ -30,8 +30,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     study, claims = results.study, claim_notes(results)
     pictures, problems = draw_all(study.drawings, results, folder, study.name, pdf=False)
-    parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
-    parts += [plain(text) for text in study.paragraphs]
+    parts = [lead_section(results)]
     if claims:
         parts.append(claims_section(claims))
     if tables := all_tables(results):
@@ -48,6 +47,13 @@ def write_markdown(results: Results, folder: Path) -> Path:
     document = document_to_text(_document(results, claims))
     write(folder / f"{study.name}.json", document.encode())
     return page
+
+
+def lead_section(results: Results) -> str:
+    """The beginning of a page: what it is about."""
+    study = results.study
+    parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
+    return "\n\n".join([*parts, *[plain(text) for text in study.paragraphs]])
 
 
 def claims_section(claims: Sequence[Note]) -> str:

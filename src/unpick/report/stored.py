@@ -8,7 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from unpick.pages.page import Note
-from unpick.report.markdown import claims_section, claims_to_json, document_to_text
+from unpick.report.markdown import (
+    claims_section,
+    claims_to_json,
+    document_to_text,
+    lead_section,
+)
 from unpick.runs.disk import Run, write
 from unpick.study import Claim, Outcome, Results, Study, Verdict
 from unpick.study.running import compute
@@ -37,7 +42,8 @@ def read_page(study: Study, folder: Path) -> Results:
 def judge_page(study: Study, folder: Path, root: Path) -> None:
     """Judge the claims of NAME.md and NAME.json by today's code, from the numbers stored there.
 
-    A claim about something else, such as weights, keeps its verdict.
+    A claim about something else, such as weights, keeps its verdict. The text at the beginning of
+    the page is written anew, too.
 
     Args:
         study: Which.
@@ -56,9 +62,10 @@ def judge_page(study: Study, folder: Path, root: Path) -> None:
             claims.append(Note(old["evidence"], claim.text, "", old["verdict"]))
         else:
             claims.append(Note(verdict.evidence, claim.text, "", verdict.word))
-    section = re.compile(r"^## Claims\n\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
-    text = section.sub(lambda _: claims_section(claims) + "\n\n", page.read_text())
-    write(page, text.encode())
+    _, *sections = re.split(r"^(?=## )", page.read_text(), flags=re.MULTILINE)
+    if claims:
+        sections[0] = claims_section(claims) + "\n\n"
+    write(page, "".join([lead_section(results) + "\n\n", *sections]).encode())
     write(data, document_to_text(document | {"claims": claims_to_json(claims)}).encode())
 
 
