@@ -133,7 +133,7 @@ def test_damage_inside_a_file_is_named(folder, rng):
     (folder / "x.npz").write_bytes(packed[:200] + bytes(400) + packed[600:])
     (folder / "x.npy").write_bytes(plain.replace(b"}", b"("))
     for path in (folder / "x.npz", folder / "x.npy"):
-        with pytest.raises(ValueError, match=rf"{path.name} cannot be read"):
+        with pytest.raises(ValueError, match=rf"{path.name} (cannot be read|is truncated)"):
             own_data(path).load()
 
 

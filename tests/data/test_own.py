@@ -1,5 +1,6 @@
 """Your own data: read once, named by their content, and the same in every process."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from sample_files import flip
 from unpick.data import DataDamaged, DataMissing, OwnData, from_folder, from_table, own_data
 from unpick.data.own import is_own, safe_name
+from unpick.runs import disk
 from unpick.training import RunConfig
 from unpick.training.config import from_json, to_json
 from unpick.training.presets import fit_shape
@@ -148,3 +151,30 @@ def test_the_likelihood_follows_from_all_values(folder, rng, last, likelihood):
     np.save(folder / "x.npy", x)
     config = own_data(folder / "x.npy")
     assert fit_shape(config, config.load()).model.likelihood == likelihood
+
+
+@pytest.mark.parametrize("end", [".npy", "-factors.npy", ".json"])
+def test_every_file_in_the_cache_is_checked(table, cache_folder, end):
+    config = own_data(table, factors="sort")
+    config.load()
+    (file,) = (
+        f
+        for f in (cache_folder / "own").glob("*")
+        if f.name.endswith(end) and (end == "-factors.npy" or not f.name.endswith("-factors.npy"))
+    )
+    flip(file, 0.95)
+    with pytest.raises(DataDamaged, match="is not what was written"):
+        config.load()
+
+
+def test_a_run_records_the_checksums_of_its_data(table, cache_folder, tmp_path):
+    config = own_data(table, factors="sort")
+    path = disk.create(fit_shape(config, config.load()), tmp_path / "runs")
+    recorded = json.loads((path / "environment.json").read_text())["data"]
+    sums = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in (cache_folder / "own").glob("My-table*")
+        if file.suffix != ".sha256"
+    }
+    assert len(sums) == 3
+    assert recorded == sums

@@ -93,7 +93,7 @@ def test_dsprites_that_are_not_right_are_refused(sprites, suffix):
     assert "column 1 of its labels is not in the order" in why(
         latents_classes=grid(1, *SPRITE_SIZES)[::-1].copy()
     )
-    assert "labels is (12, 6)" in why(latents_values=grid(1, 1, 1, 3, 2, 2))
+    assert "is (12, 6), not (24, 6)" in why(latents_values=grid(1, 1, 1, 3, 2, 2))
     cut(path := sprites(suffix))
     refused(DSprites(str(path)), path)
 
@@ -123,9 +123,40 @@ def test_a_converted_file_is_read_again_only_if_it_changes(sprites, monkeypatch)
     config.load()
     assert len(read) == 1
     sprites(imgs=1 - noise(24, 64, 64, top=2))
+    monkeypatch.setattr(DSprites, "checksums", {".npz": "published anew"})
     images = config.load().observe(torch.arange(24)).numpy()
     assert np.array_equal(images[:, 0], 1 - noise(24, 64, 64, top=2))
     assert len(read) == 2
+
+
+def test_a_file_without_a_published_checksum_must_stay_as_it_was_first_read(sprites, tmp_path):
+    config = DSprites(str(sprites()))
+    assert check(config).startswith("dsprites is as it was when first read here: 24 images")
+    sprites(imgs=1 - noise(24, 64, 64, top=2))
+    for use in (config.load, lambda: check(config)):
+        told = refused(None, STEM, "changed since it was first read here", load=use)
+    (record,) = (tmp_path / "cache" / "first-read").iterdir()
+    assert f"delete {record}" in told
+    record.unlink()
+    assert np.array_equal(
+        config.load().observe(torch.arange(24))[:, 0].numpy(), 1 - noise(24, 64, 64, top=2)
+    )
+    sprites()
+    refused(config, STEM, "changed since")  # the second is what counts now
+
+
+def test_a_damaged_array_is_found_whatever_the_files_say(sprites, tmp_path, monkeypatch):
+    path = sprites()
+    monkeypatch.setattr(DSprites, "checksums", {".npz": sha256(path.read_bytes())})
+    config = DSprites(str(path))
+    whole = check(config)
+    assert whole.endswith("(1 of 1 files by checksum, and the array made of them)")
+    (array,) = (tmp_path / "cache").rglob("converted*.npy")
+    flip(array)
+    refused(config, array, "is not what was written", "delete both")
+    refused(None, array, "is not what was written", load=lambda: check(config))
+    array.unlink()
+    assert check(config) == whole
 
 
 def test_a_refused_file_leaves_nothing_behind(sprites, tmp_path):

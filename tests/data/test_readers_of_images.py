@@ -263,7 +263,7 @@ def test_cars_that_are_not_right_are_refused(cars, folder):
     scipy.io.savemat(car, {"im": np.zeros((128, 128, 3, 2, 2), np.uint8)})
     refused(config, car, "is (128, 128, 3, 2, 2), not (128, 128, 3, 3, 2)")
     scipy.io.savemat(car, {"im": np.zeros((128, 128, 3, 3, 2))})
-    refused(config, car, "is float64, not uint8")
+    refused(config, car, "is double, not uint8")
     cut(car)
     refused(config, car)
     (cars / "list.txt").write_text("car_b\ncar_a\n")

@@ -122,7 +122,7 @@ def test_sprites_are_read_from_the_packed_cache(cache_folder, monkeypatch):
     indices = torch.tensor([0, 1500, 3071])
     expected = sprites.render(data.positions(indices).numpy(), 32)
     assert np.array_equal(data.observe(indices)[:, 0].numpy(), expected)
-    assert [path.suffix for path in cache_folder.iterdir()] == [".npy"]
+    assert {path.suffix for path in cache_folder.iterdir()} == {".npy", ".sha256"}
 
 
 def test_fewer_rows_are_the_middle_ones_of_all(cache_folder, monkeypatch):

@@ -117,7 +117,7 @@ def test_a_twin_is_loaded_by_its_folder(written, tmp_path):
     ("damage", "message"),
     [
         (lambda folder: (folder / "twin.json").unlink(), "holds no twin.json; make a twin"),
-        (lambda folder: (folder / "change.safetensors").unlink(), "No such file"),
+        (lambda folder: (folder / "change.safetensors").unlink(), "holds no change"),
         (
             lambda folder: (folder / "twin.json").write_text("{"),
             "truncated or no file of its kind",
@@ -125,6 +125,7 @@ def test_a_twin_is_loaded_by_its_folder(written, tmp_path):
         (lambda folder: edit(folder, sha256="0"), "its sha256 is"),
         (lambda folder: edit(folder, epsilon=0.039), "the change is not within 0.039"),
         (lambda folder: edit(folder, epsilon="0.1"), "epsilon is no number but '0.1'"),
+        (lambda folder: edit(folder, epsilon=1e999), r"epsilon must lie in \(0, 1\], got inf"),
         (lambda folder: edit(folder, identity="abd"), "made in another way: abd, not abc"),
         (lambda folder: edit(folder, original={"name": "sprites"}), "a twin of another data set"),
     ],

@@ -46,6 +46,7 @@ def data_check(arguments: Arguments) -> None:
     """Verify the files of a data set, or describe your own file or folder."""
     from unpick.cli.own import pick_dataset
     from unpick.data import DATASETS
+    from unpick.data.cache import sums_of
     from unpick.data.files import FileConfig, check
     from unpick.data.own import is_own
 
@@ -57,8 +58,10 @@ def data_check(arguments: Arguments) -> None:
         return
     config = parse(pick_dataset(name), rest, f"unpick data check {name}")
     if not isinstance(config, FileConfig):
+        sums = sums_of(config.load, afresh=True)
         dataset = config.load()
-        write(f"{name} is made here: {len(dataset)} observations of shape {dataset.shape}")
+        right = "".join(f"; {file} is right: sha256 {sha256}" for file, sha256 in sums.items())
+        write(f"{name} is made here: {len(dataset)} observations of shape {dataset.shape}{right}")
         return
     write(check(config))
 
@@ -67,10 +70,12 @@ def check_own(path: str, arguments: Arguments) -> str:
     """Your own data in words: kind, size, range, factors, and what a training would assume."""
     from unpick.cli.own import describe_data, describe_set_up
     from unpick.data import own_data
+    from unpick.data.cache import sums_of
     from unpick.training.presets import fit_shape
 
     own = own_data(path)
     config = parse(type(own), arguments, f"unpick data check {path}", default=own)
+    sums_of(config.load, afresh=True)  # raises if what is cached has changed
     set_up = describe_set_up(fit_shape(config, config.load()))
     lines = [*describe_data(config), f"sha256 {config.sha256}", f"a training would use {set_up}"]
     return "\n  ".join(lines)

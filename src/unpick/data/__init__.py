@@ -1,9 +1,11 @@
 """Data sets: observations, with generative factors where they are known."""
 
+import functools
 from dataclasses import fields
 from pathlib import Path
 
 from unpick.data.arrays import from_arrays, from_torch
+from unpick.data.cache import sums_of
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import (
     ArrayStore,
@@ -46,6 +48,7 @@ __all__ = [
     "SharePairs",
     "Split",
     "UniformPairs",
+    "checksums",
     "from_arrays",
     "from_folder",
     "from_table",
@@ -81,3 +84,13 @@ def load(
     for option in options:
         pick(allowed, option, f"option of {name}")
     return select_twin(kind(**options), perturbed, noisy).load()
+
+
+@functools.cache
+def checksums(config: DataConfig) -> dict[str, str]:
+    """Name and checksum of every file that a data set is read from, for the record of a run.
+
+    Published checksums of files that were read just now; the sha256 of cached arrays, and of files
+    without a published checksum. A data set that is computed in memory has none.
+    """
+    return sums_of(config.load)

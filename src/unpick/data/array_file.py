@@ -8,7 +8,9 @@ import numpy as np
 from numpy.lib import format as npy
 
 from unpick.data.cache import Block
+from unpick.data.containers import npz_member
 from unpick.data.contents import Contents, check_rows, number_labels, to_float32
+from unpick.data.dataset import DataDamaged
 
 BLOCK = 2**24  # numbers converted at once
 CHANNELS = (1, 3, 4)  # that an image may have
@@ -32,6 +34,9 @@ def read_array(path: Path, key: str = "", factors: tuple[str, ...] = ()) -> Cont
         key = key or ("x" if "x" in names else names[0] if len(names) == 1 else "")
         factors = factors or (("factors",) if "factors" in names and key != "factors" else ())
         wanted = [name for name in (key, *factors) if name in names]
+        for name in wanted:
+            with npz_member(path, name):
+                pass  # it raises if the announced sizes cannot be right
         arrays = {name: np.asarray(opened[name]) for name in wanted}
     has = f"{path} has the arrays {', '.join(names) or 'none'}"
     if not key:
@@ -55,6 +60,8 @@ def refused(path: Path) -> Iterator[None]:
     """Turn what numpy raises about a file into one sentence that names it."""
     try:
         yield
+    except DataDamaged:
+        raise
     except Exception as error:  # parsers raise a dozen types
         if any(word in str(error).lower() for word in ("pickle", "object")):
             raise ValueError(

@@ -27,6 +27,7 @@ from unpick.data.files import (
 
 ARCHIVE = "nips2015-analogy-data.tar.gz"
 LIST = "list.txt"
+LARGEST = 2**26  # bytes of a file; the images of a car take 4.7 million
 HOW = f"run `unpick data get cars3d`, or get {ARCHIVE} from www.scottreed.info"
 
 
@@ -65,8 +66,7 @@ class Cars3D:
         """Resize the images, or map them if they were resized before."""
         files = self.files()
         shape = (math.prod(grid_sizes(self.factors)), 3, 64, 64)
-        paths = tuple(file.path for file in files)
-        images = convert_once(self.name, paths, shape, self._in_grid_order(files))
+        images = convert_once(self.name, files, shape, self._in_grid_order(files))
         return Dataset(self.name, ArrayStore(images), self.factors)
 
     def _in_grid_order(
@@ -96,8 +96,8 @@ def read_members(files: tuple[DataFile, ...]) -> Iterator[tuple[Path, bytes]]:
     """Path and content of list.txt and of each car, from the archive or the folder."""
     if files[0].path.name == LIST:
         for file in files:
-            with report_damage(file.path):
-                content = file.path.read_bytes()
+            with report_damage(file.path), file.path.open("rb") as opened:
+                content = opened.read(LARGEST)
             yield file.path, content
         return
     path = files[0].path
@@ -106,6 +106,8 @@ def read_members(files: tuple[DataFile, ...]) -> Iterator[tuple[Path, bytes]]:
             name = Path(member.name)
             if name.parent.name == "cars" and (name.name == LIST or name.suffix == ".mat"):
                 stream = archive.extractfile(member)
+                if member.size > LARGEST:
+                    raise DataDamaged(f"{path}: {name} must have at most {LARGEST} bytes")
                 if stream is not None:  # a folder or a link
                     yield path / name, stream.read()
 
@@ -114,14 +116,16 @@ def resized_views(
     path: Path, content: bytes, azimuths: int, elevations: int
 ) -> UInt8[np.ndarray, "elevations azimuths 3 64 64"]:
     """All images of one car, resized."""
-    with report_damage(path):
-        found = scipy.io.loadmat(io.BytesIO(content))
+    with report_damage(path):  # shape and type before anything is unpacked
+        found = {key: (shape, kind) for key, shape, kind in scipy.io.whosmat(io.BytesIO(content))}
     if "im" not in found:
-        keys = ", ".join(key for key in found if not key.startswith("__"))
-        raise DataDamaged(f"{path} has no array 'im'; it has {keys or 'none'}")
-    images = found["im"]
+        raise DataDamaged(f"{path} has no array 'im'; it has {', '.join(found) or 'none'}")
+    shape, kind = found["im"]
+    expect(path, "the type of 'im'", kind, "uint8")
+    expect(path, "the shape of 'im'", shape, (128, 128, 3, azimuths, elevations))
+    with report_damage(path):
+        images = scipy.io.loadmat(io.BytesIO(content), variable_names=["im"])["im"]
     expect(path, "the type of 'im'", str(images.dtype), "uint8")
-    expect(path, "the shape of 'im'", images.shape, (128, 128, 3, azimuths, elevations))
     flat = images.transpose(4, 3, 0, 1, 2).reshape(-1, 128, 128, 3)
     small = np.stack([resize(Image.fromarray(image)) for image in flat])
     return small.reshape(elevations, azimuths, 3, 64, 64)

@@ -62,8 +62,7 @@ class CelebA:
         """Resize the images, or map them if they were resized before."""
         files = self.files()
         shape = (len(files), 3, 64, 64)
-        paths = tuple(file.path for file in files)
-        images = convert_once(self.name, paths, shape, self._resized(files), options=self.crop)
+        images = convert_once(self.name, files, shape, self._resized(files), options=self.crop)
         return Dataset(self.name, ArrayStore(images))
 
     def _resized(self, files: tuple[DataFile, ...]) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:
@@ -71,9 +70,9 @@ class CelebA:
             yield np.stack([self._read_image(file.path) for file in files[start : start + BLOCK]])
 
     def _read_image(self, path: Path) -> UInt8[np.ndarray, "3 64 64"]:
-        with report_damage(path), Image.open(path) as opened:
+        with report_damage(path), Image.open(path, formats=("JPEG",)) as opened:
+            expect(path, "its size", opened.size, (178, 218))
             image = opened.convert("RGB")
-        expect(path, "its size", image.size, (178, 218))
         if self.crop:
             left, top = (178 - self.crop) // 2, (218 - self.crop) // 2
             image = image.crop((left, top, left + self.crop, top + self.crop))

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int, UInt8
+from jaxtyping import Float, Int, Num, UInt8
 from torch import Tensor
 
 
@@ -55,9 +55,18 @@ class Store(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayStore:
-    """Observations in one array: float32 values or uint8 pixels. It may be memory-mapped."""
+    """Observations in one array, which may be memory-mapped.
 
-    array: Float[Tensor, "n ..."] | UInt8[np.ndarray, "n ..."] | Float32[np.ndarray, "n ..."]
+    uint8 numbers are pixels and are divided by 255. Floating-point numbers are used as they are,
+    in float32. Other types are refused.
+    """
+
+    array: Num[Tensor, "n ..."] | Num[np.ndarray, "n ..."]
+
+    def __post_init__(self) -> None:
+        kind = str(self.array.dtype).removeprefix("torch.")
+        if kind != "uint8" and "float" not in kind:
+            raise ValueError(f"array must hold uint8 pixels or floating-point numbers, got {kind}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,9 +79,10 @@ class ArrayStore:
     def read(self, indices: Int[Tensor, "n"]) -> Float[Tensor, "n ..."]:
         """Observations as float32."""
         if isinstance(self.array, Tensor):
-            return self.array.index_select(0, indices)
-        rows = torch.from_numpy(self.array[indices.numpy()])
-        return rows.float().div_(255) if rows.dtype == torch.uint8 else rows
+            rows = self.array.index_select(0, indices)
+        else:
+            rows = torch.from_numpy(self.array[indices.numpy()])
+        return rows.float().div_(255) if rows.dtype == torch.uint8 else rows.float()
 
 
 @dataclass(frozen=True, eq=False)

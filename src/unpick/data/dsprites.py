@@ -46,7 +46,7 @@ class DSprites:
         """Pack the images, or map them if they were packed before."""
         (file,) = self.files()
         shape = (math.prod(grid_sizes(self.factors)), 64 * 64 // 8)
-        bits = convert_once(self.name, (file.path,), shape, self._packed(file))
+        bits = convert_once(self.name, (file,), shape, self._packed(file))
         return Dataset(self.name, PackedStore(bits, (1, 64, 64)), self.factors)
 
     def _packed(self, file: DataFile) -> Iterator[UInt8[np.ndarray, "rows bytes"]]:
@@ -54,8 +54,10 @@ class DSprites:
         path, sizes = file.path, (1, *grid_sizes(self.factors))
         npz = path.suffix == ".npz"
         labels, blocks = (npz_labels, npz_blocks) if npz else (h5_labels, h5_blocks)
+        shape = (math.prod(sizes), len(sizes))
         for key in ("latents_classes", "latents_values"):
-            expect_grid(path, labels(path, key if npz else key.replace("_", "/")), sizes)
+            found = labels(path, key if npz else key.replace("_", "/"), shape)
+            expect_grid(path, found, sizes)
         for images in blocks(path, "imgs", (math.prod(sizes), 64, 64)):
             if images.max() > 1:
                 raise DataDamaged(f"{path}: a pixel is {images.max()}, not 0 or 1")

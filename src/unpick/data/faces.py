@@ -20,6 +20,7 @@ from unpick.data.files import (
     grid_sizes,
     numbered_factor,
     report_damage,
+    same_as_before,
 )
 
 HOW = (
@@ -54,19 +55,29 @@ class Faces:
     def load(self) -> Dataset:
         """Memory-map or read the array."""
         (file,) = self.files()
-        images = self._read_array(file.path)
+        if file.path.suffix == ".npz":
+            images = self._read_npz(file)
+        else:
+            with same_as_before((file,)):
+                images = self._read_array(file.path)
+                self._check(file.path, images.dtype, images.shape)
+        return Dataset(self.name, ArrayStore(images.reshape(-1, 1, 64, 64)), self.factors)
+
+    def _check(self, path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> None:
         count = math.prod(grid_sizes(self.factors))
-        expect(file.path, "the type of its array", str(images.dtype), "uint8")
-        if images.shape not in ((count, 64, 64), (count, 1, 64, 64)):
-            expect(file.path, "the shape of its array", images.shape, (count, 64, 64))
-        return Dataset(self.name, ArrayStore(images.reshape(count, 1, 64, 64)), self.factors)
+        expect(path, "the type of its array", str(dtype), "uint8")
+        if shape not in ((count, 64, 64), (count, 1, 64, 64)):
+            expect(path, "the shape of its array", shape, (count, 64, 64))
+
+    def _read_npz(self, file: DataFile) -> np.ndarray:
+        keys = npz_keys(file.path)
+        expect(file.path, "the number of its arrays", len(keys), 1)
+        with npz_member(file.path, keys[0]) as member:
+            self._check(file.path, member.dtype, member.shape)
+            shape = member.shape
+        return npz_array(self.name, file, keys[0], shape)
 
     def _read_array(self, path: Path) -> np.ndarray:
-        if path.suffix == ".npz":
-            expect(path, "the number of its arrays", len(keys := npz_keys(path)), 1)
-            with npz_member(path, keys[0]) as member:
-                shape = member.shape
-            return npz_array(self.name, path, keys[0], shape)
         if path.suffix == ".npy":
             with report_damage(path):
                 return np.load(path, mmap_mode="r", allow_pickle=False)

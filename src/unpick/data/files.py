@@ -2,13 +2,14 @@
 
 A reader is a frozen dataclass with `load()` and `files()`, which lists the files it reads with
 their published checksums. Files that are slow to read are converted once into a uint8 array in
-`data_folder()`. Checksums are verified before the conversion.
+`data_folder()`. Checksums are verified before the conversion. The sha256 of files without a
+published checksum is recorded when they are first read, and a change is refused.
 """
 
 import gzip
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
@@ -19,9 +20,18 @@ import numpy as np
 from jaxtyping import Num, UInt8
 from PIL import Image
 
-from unpick.data.cache import cached_array, data_folder
+from unpick.data.cache import (
+    atomic_write,
+    cached_array,
+    data_folder,
+    note_use,
+    sha256_of,
+    sums_of,
+    with_progress,
+)
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Factor
 
+BLOCK = 2**20  # bytes hashed at once
 SIDE = 64  # image size to which the disentanglement literature resizes larger images
 
 
@@ -33,11 +43,13 @@ class DataFile:
         path: The file.
         checksum: Such as "sha256:0a0f..."; empty where none is known.
         unpacked: Whether the checksum is of the uncompressed content; the file may be gzipped.
+        size: Bytes of that content, where they are known: no more are decompressed.
     """
 
     path: Path
     checksum: str = ""
     unpacked: bool = False
+    size: int = 0
 
     def open(self) -> BufferedIOBase:
         """Open the file; a gzipped one is decompressed if `unpacked` is set."""
@@ -50,12 +62,18 @@ class DataFile:
         if not self.checksum:
             return
         algorithm, _, expected = self.checksum.partition(":")
+        digest, have = hashlib.new(algorithm, usedforsecurity=False), 0
         with report_damage(self.path), self.open() as stream:
-            got = hashlib.file_digest(stream, algorithm).hexdigest()
-        if got != expected:
+            while block := stream.read(BLOCK):
+                digest.update(block)
+                have += len(block)
+                if self.size and have > self.size:
+                    raise DataDamaged(f"{self.path} holds more than {self.size} bytes")
+        if (got := digest.hexdigest()) != expected:
             raise DataDamaged(
                 f"{self.path} is truncated or altered: its {algorithm} is {got}, not {expected}"
             )
+        note_use(self.path.name, self.checksum)
 
 
 @runtime_checkable
@@ -72,18 +90,59 @@ class FileConfig(Protocol):
 
 
 def check(config: FileConfig) -> str:
-    """Verify all known checksums, then load the data; returns one line with the result.
+    """Verify all checksums, then load the data; returns one line with the result.
 
-    `load` skips the checksums of files that were converted before and of very large ones. This
-    function verifies them all.
+    `load` skips the published checksums of files that were converted before and of very large
+    ones, and takes the sha256 of large cached arrays only if they have changed. This function
+    verifies them all.
     """
     files = config.files()
     for file in files:
         file.verify()
-    dataset = config.load()
-    known = sum(bool(file.checksum) for file in files)
-    sums = f"{known} of {len(files)} files by checksum" if known else "no checksum is published"
-    return f"{config.name} is right: {len(dataset)} images of shape {dataset.shape} ({sums})"
+    unknown = [file for file in files if not file.checksum]
+    loaded: list[Dataset] = []
+    with same_as_before(unknown):
+        arrays = sums_of(lambda: loaded.append(config.load()), afresh=True)
+    (dataset,) = loaded
+    what = f"{len(dataset)} images of shape {dataset.shape}"
+    sums = f"{len(files) - len(unknown)} of {len(files)} files by checksum"
+    if any(name.endswith(".npy") for name in arrays):
+        sums += ", and the array made of them"
+    if not unknown:
+        return f"{config.name} is right: {what} ({sums})"
+    if len(unknown) == len(files):
+        sums = "no checksum is published"
+    return f"{config.name} is as it was when first read here: {what} ({sums})"
+
+
+@contextmanager
+def same_as_before(files: Sequence[DataFile]) -> Iterator[bool]:
+    """Around the reading of files without a published checksum; yields whether it is the first.
+
+    Raises if their content differs from what was read first; after the first reading its sha256
+    is recorded.
+    """
+    if not files:
+        yield False
+        return
+    sums = []
+    for ((file,),) in with_progress("hashing", ([(f,)] for f in files), len(files)):
+        sums.append(sha256_of(file.path))
+    got = sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()
+    first = files[0].path.absolute()
+    places = hashlib.sha256(repr([str(file.path.absolute()) for file in files]).encode())
+    record = data_folder() / "first-read" / f"{first.name}-{places.hexdigest()[:12]}"
+    if record.is_file() and (wanted := record.read_text(errors="replace").strip()) != got:
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        raise DataDamaged(
+            f"{first}{more} changed since it was first read here: its sha256 is {got[:12]}..., "
+            f"not {wanted[:12]}...; bring the old content back, or delete {record} to take the new"
+        )
+    yield (unknown := not record.is_file())
+    note_use(first.name, f"sha256:{got}")
+    if unknown:
+        with atomic_write(record) as out:
+            out.write(f"{got}\n".encode())
 
 
 def find_file(name: str, path: str, choices: tuple[str, ...], how: str) -> Path:
@@ -152,7 +211,7 @@ def grid_sizes(factors: tuple[Factor, ...]) -> tuple[int, ...]:
 
 def convert_once(
     name: str,
-    files: tuple[Path, ...],
+    files: tuple[DataFile, ...],
     shape: tuple[int, ...],
     blocks: Iterator[UInt8[np.ndarray, "rows ..."]],
     options: object = None,
@@ -166,9 +225,16 @@ def convert_once(
         blocks: Consecutive rows, consumed only the first time.
         options: Anything else that the content depends on.
     """
-    stats = [(str(f.absolute()), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
+    stats = [
+        (str(f.path.absolute()), (stat := f.path.stat()).st_size, stat.st_mtime_ns) for f in files
+    ]
     mark = hashlib.sha256(repr((stats, shape, options)).encode()).hexdigest()[:12]
-    return cached_array(f"{name}/converted-{mark}", shape, blocks)
+
+    def converted() -> Iterator[UInt8[np.ndarray, "rows ..."]]:
+        with same_as_before([file for file in files if not file.checksum]):
+            yield from blocks
+
+    return cached_array(f"{name}/converted-{mark}", shape, converted())
 
 
 def resize(image: Image.Image) -> UInt8[np.ndarray, "c 64 64"]:

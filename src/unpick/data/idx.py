@@ -82,10 +82,12 @@ def find_idx_files(
 ) -> tuple[DataFile, ...]:
     """Find the four files: gzipped or not, with a dash or a dot before "idx"."""
     found = []
-    for file, checksum in zip(FILES, checksums, strict=True):
-        dotted = file.replace("-idx", ".idx")
+    for k, (file, checksum) in enumerate(zip(FILES, checksums, strict=True)):
+        dotted, count = file.replace("-idx", ".idx"), COUNTS[k // 2]
         choices = (file, f"{file}.gz", dotted, f"{dotted}.gz")
-        found.append(DataFile(find_file(name, path, choices, how), checksum, unpacked=True))
+        size = 8 + count if k % 2 else 16 + count * 28 * 28
+        place = find_file(name, path, choices, how)
+        found.append(DataFile(place, checksum, unpacked=True, size=size))
     return tuple(found)
 
 
@@ -107,7 +109,7 @@ def read_idx_array(file: DataFile, shape: tuple[int, ...]) -> UInt8[np.ndarray, 
     """The uint8 array of an idx file. Header: two zeros, type 8, dimensions, big-endian sizes."""
     file.verify()
     with report_damage(file.path), file.open() as stream:
-        content = stream.read()
+        content = stream.read(file.size + 1)
     expect(file.path, "its magic number", content[:4].hex(), f"000008{len(shape):02x}")
     header = 4 + 4 * len(shape)
     with report_damage(file.path):

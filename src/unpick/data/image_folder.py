@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from unpick.data.files import report_damage
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF")
 LARGEST = 64_000_000  # pixels; a larger image is refused before it is decoded
+DENSEST = 200  # pixels a byte of the file, above which an image of more than FREE is a bomb
+FREE = 4_000_000  # pixels
+STRIP = 1_000_000  # pixels put on black at once
 GREY = ("1", "L", "LA", "I;16", "I;16L", "I;16B")
 COLOUR = ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 ROTATED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
@@ -96,21 +100,24 @@ def read_folder(folder: Path, size: int = 0, grey: bool = False) -> Contents:
 def read_headers(files: Sequence[Path]) -> list[Header]:
     """The headers of all images; one that cannot be read as an image of 8 or 16 bits raises."""
     title = "looking at images"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # refused below
-        return [
-            read_header(file)
-            for (file,) in with_progress(title, ([file] for file in files), len(files))
-        ]
+    return [
+        read_header(file)
+        for (file,) in with_progress(title, ([file] for file in files), len(files))
+    ]
 
 
 def read_header(file: Path) -> Header:
     """The header of one image."""
     try:
-        with report_damage(file), Image.open(file, formats=FORMATS) as image:
+        with report_damage(file), _opened(file) as image:
             if image.width * image.height > LARGEST:
                 raise Image.DecompressionBombError
             size, mode = image.size, image.mode
+            if size[0] * size[1] > max(FREE, DENSEST * file.stat().st_size):
+                raise DataDamaged(
+                    f"{file} has {_pixels(size)} pixels in {file.stat().st_size} bytes, which no "
+                    "picture has"
+                )
             rotated = _orientation(image) in ROTATED
             photo = image.format in ("JPEG", "MPO")  # telephones add previews as frames
             pages = 1 if photo else getattr(image, "n_frames", 1)
@@ -127,6 +134,16 @@ def read_header(file: Path) -> Header:
     return Header(size[::-1] if rotated else size, mode in GREY, transparent)
 
 
+@contextmanager
+def _opened(file: Path) -> Iterator[Image.Image]:
+    """An image of the formats that we read, whatever its name ends in."""
+    with warnings.catch_warnings():
+        # Of bombs, which are refused by their size, and of odd metadata, which are not read.
+        warnings.simplefilter("ignore")
+        with Image.open(file, formats=FORMATS) as image:
+            yield image
+
+
 def decode_all(
     files: Sequence[Path], channels: int, size: int
 ) -> Iterator[UInt8[np.ndarray, "rows c h w"]]:
@@ -137,15 +154,14 @@ def decode_all(
 
 def decode(file: Path, channels: int, size: int) -> UInt8[np.ndarray, "c h w"]:
     """The pixels of one image: upright, on black where it is transparent, perhaps resized."""
-    with report_damage(file), Image.open(file, formats=FORMATS) as opened:
+    with report_damage(file), _opened(file) as opened:
         image: Image.Image = opened
         if _orientation(opened) > 1:
             image = ImageOps.exif_transpose(opened)
         if image.mode.startswith("I;16"):
             image = Image.fromarray((np.asarray(image) / 257).round().astype(np.uint8))
         if _is_transparent(image):
-            black = Image.new("RGBA", image.size, (0, 0, 0, 255))
-            image = Image.alpha_composite(black, image.convert("RGBA"))
+            image = _on_black(image)
         image = image.convert("L" if channels == 1 else "RGB")
         if size:
             image = image.resize((size, size), Image.Resampling.LANCZOS)
@@ -157,6 +173,18 @@ def _orientation(image: Image.Image) -> int:
     if image.format == "PNG" and "exif" not in image.info:
         return 1
     return int(image.getexif().get(0x0112, 1))
+
+
+def _on_black(image: Image.Image) -> Image.Image:
+    """A transparent image on black, a strip at a time: whole copies would take much memory."""
+    image = image.convert("RGBA")
+    shown = Image.new("RGB", image.size)
+    height = max(1, STRIP // image.width)
+    for top in range(0, image.height, height):
+        strip = image.crop((0, top, image.width, min(top + height, image.height)))
+        black = Image.new("RGBA", strip.size, (0, 0, 0, 255))
+        shown.paste(Image.alpha_composite(black, strip).convert("RGB"), (0, top))
+    return shown
 
 
 def _is_transparent(image: Image.Image) -> bool:

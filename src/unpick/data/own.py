@@ -9,13 +9,22 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.lib import format as npy
 from tyro.conf import Suppress
 
 from unpick.data.array_file import read_array
-from unpick.data.cache import atomic_write, cached_array, data_folder, with_progress
+from unpick.data.cache import (
+    atomic_write,
+    cached_array,
+    check_sum,
+    data_folder,
+    open_array,
+    summed_write,
+    with_progress,
+)
 from unpick.data.contents import Contents, Labels, to_dataset
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset
-from unpick.data.files import report_damage
+from unpick.data.files import expect, report_damage
 from unpick.data.image_folder import list_images, read_folder
 from unpick.data.table import describe_table, frame_columns, read_table
 from unpick.names import check_choices
@@ -81,11 +90,11 @@ class OwnData:
     def load(self) -> Dataset:
         """Read the cache; if it does not have these data yet, read the file or folder."""
         notes = self.notes()
-        array = cached_array(self._stem, tuple(notes["shape"]), iter(()), notes["dtype"])
-        labels = None
-        if notes["factors"]:
-            values = np.load(data_folder() / f"{self._stem}-factors.npy", allow_pickle=False)
-            labels = Labels(tuple(notes["factors"]), values, tuple(map(tuple, notes["words"])))
+        array = open_array(self._file(".npy"), tuple(notes["shape"]), notes["dtype"])
+        labels, names = None, tuple(notes["factors"])
+        if names:
+            values = open_array(self._file("-factors.npy"), (len(array), len(names)), "float32")
+            labels = Labels(names, values, tuple(map(tuple, notes["words"])))
         return to_dataset(self.name, array, labels)
 
     def notes(self) -> dict[str, Any]:
@@ -93,12 +102,18 @@ class OwnData:
 
         The words of a categorical factor are in `words`, in the order of its values.
         """
-        file = data_folder() / f"{self._stem}.json"
-        if not (file.exists() and file.with_suffix(".npy").exists()):
+        file = self._file(".json")
+        if not (file.is_file() and self._file(".npy").is_file()):
             self._convert(file)
+        check_sum(file)
         with report_damage(file):
             notes: dict[str, Any] = json.loads(file.read_text())
+            missing = {"shape", "dtype", "factors", "words", "what", "remarks", "range"} - {*notes}
+        expect(file, "the list of missing fields", sorted(missing), [])
         return notes
+
+    def _file(self, end: str) -> Path:
+        return data_folder() / f"{self._stem}{end}"
 
     @property
     def _stem(self) -> str:
@@ -120,8 +135,8 @@ class OwnData:
         unit = 255 if contents.dtype == "uint8" else 1
         labels = contents.labels
         if labels is not None:
-            with atomic_write(data_folder() / f"{self._stem}-factors.npy") as file:
-                np.save(file, labels.values, allow_pickle=False)
+            with summed_write(self._file("-factors.npy")) as file:
+                npy.write_array(file, np.ascontiguousarray(labels.values), allow_pickle=False)
         notes = {
             "what": contents.what,
             "remarks": contents.remarks,
@@ -131,7 +146,7 @@ class OwnData:
             "factors": labels.names if labels else (),
             "words": labels.words if labels else (),
         }
-        with atomic_write(notes_file) as file:
+        with summed_write(notes_file) as file:
             file.write(json.dumps(notes, indent=1).encode())
 
     def _read(self, path: Path) -> Contents:
@@ -220,9 +235,11 @@ def is_own(word: str) -> bool:
 
 
 def existing(path: Path) -> Path:
-    """The path itself; raises if nothing is there."""
+    """The path itself; raises if nothing is there, or neither a file nor a folder."""
     if not path.exists():
         raise DataMissing(f"{path} is not there")
+    if not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} must be a file or a folder; it is a device or a pipe")
     return path
 
 
@@ -266,8 +283,8 @@ def content_sha256(path: Path, kind: Kind) -> str:
     stats = [(str(f.resolve()), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
     mark = hashlib.sha256(repr((kind, names, stats)).encode()).hexdigest()
     memory = data_folder() / "own" / "sums" / mark[:24]
-    if memory.exists():
-        return memory.read_text()
+    if memory.is_file() and re.fullmatch("[0-9a-f]{64}", known := memory.read_text("latin-1")):
+        return known
     sums = []
     blocks = ([pair] for pair in zip(files, names, strict=True))
     for ((file, name),) in with_progress(f"hashing {path.name}", blocks, len(files)):

@@ -40,12 +40,13 @@ class Shapes3DFile:
         """Unpack the images, or map them if they were unpacked before."""
         (file,) = self.files()
         shape = (math.prod(grid_sizes(self.factors)), 3, 64, 64)
-        images = convert_once(self.name, (file.path,), shape, self._unpacked(file))
+        images = convert_once(self.name, (file,), shape, self._unpacked(file))
         return Dataset(self.name, ArrayStore(images), self.factors)
 
     def _unpacked(self, file: DataFile) -> Iterator[UInt8[np.ndarray, "rows 3 64 64"]]:
         file.verify()
         sizes = grid_sizes(self.factors)
-        expect_grid(file.path, h5_labels(file.path, "labels"), sizes)
+        shape = (math.prod(sizes), len(sizes))
+        expect_grid(file.path, h5_labels(file.path, "labels", shape), sizes)
         for images in h5_blocks(file.path, "images", (math.prod(sizes), 64, 64, 3)):
             yield images.transpose(0, 3, 1, 2)

@@ -62,17 +62,18 @@ class SmallNORB:
     def files(self) -> tuple[DataFile, ...]:
         """The six files, gzipped or not."""
         names = [f"{half}-{matrix}.mat" for half in HALVES for matrix in MATRICES]
+        half = math.prod(grid_sizes(self.factors)) // 2
+        sizes = (24 + half * math.prod(PAIR), 20 + half * 4, 20 + half * 4 * 4) * 2
         return tuple(
-            DataFile(find_file(self.name, self.path, (name, f"{name}.gz"), HOW), checksum, True)
-            for name, checksum in zip(names, self.checksums, strict=True)
+            DataFile(find_file(self.name, self.path, (name, f"{name}.gz"), HOW), checksum, True, n)
+            for name, checksum, n in zip(names, self.checksums, sizes, strict=True)
         )
 
     def load(self) -> Dataset:
         """Sort and resize the images, or map them if that was done before."""
         files = self.files()
         shape = (math.prod(grid_sizes(self.factors)), 1, 64, 64)
-        paths = tuple(file.path for file in files)
-        images = convert_once(self.name, paths, shape, self._in_grid_order(files))
+        images = convert_once(self.name, files, shape, self._in_grid_order(files))
         return Dataset(self.name, ArrayStore(images), self.factors)
 
     def _in_grid_order(
@@ -125,7 +126,8 @@ def open_matrix(file: DataFile, magic: int, shape: tuple[int, ...]) -> Iterator[
 def read_integers(file: DataFile, shape: tuple[int, ...]) -> Int[np.ndarray, "..."]:
     """A matrix of labels."""
     with open_matrix(file, INTEGERS, shape) as stream, report_damage(file.path):
-        return np.frombuffer(stream.read(), "<i4").reshape(shape).astype(np.int64)
+        content = stream.read(4 * math.prod(shape) + 1)
+        return np.frombuffer(content, "<i4").reshape(shape).astype(np.int64)
 
 
 def read_first_images(file: DataFile, count: int) -> UInt8[np.ndarray, "n 96 96"]:

@@ -8,14 +8,18 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unpick.data.containers import FLOOR, RATIO
 from unpick.data.contents import Contents, check_rows, number_labels, to_float32
+from unpick.data.dataset import DataDamaged
 from unpick.data.files import report_damage
 from unpick.names import pick
 
@@ -107,6 +111,8 @@ def read_parquet(path: Path) -> Columns:
         import pyarrow.parquet
 
         with report_damage(path):
+            about = pyarrow.parquet.ParquetFile(path).metadata
+            _check_expansion(path, about.num_rows, about.num_columns)
             table = pyarrow.parquet.read_table(path)
             names = [str(name) for name in table.column_names]
             arrays = [column.to_numpy() for column in table.columns]
@@ -115,12 +121,35 @@ def read_parquet(path: Path) -> Columns:
     if find_spec("polars") is not None:
         import polars
 
-        with report_damage(path):
+        with report_damage(path), _panics():
+            lazy = polars.scan_parquet(path)
+            columns = len(lazy.collect_schema())
+            _check_expansion(path, lazy.select(polars.len()).collect().item(), columns)
             frame = polars.read_parquet(path)
         return frame_columns(str(path), frame)
     raise ValueError(
         f"{path} needs a reader of parquet: install pyarrow or polars, or write a csv"
     )
+
+
+@contextmanager
+def _panics() -> Iterator[None]:
+    """Turn what polars raises about a damaged file, a panic, into an ordinary exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(str(error)) from None
+
+
+def _check_expansion(path: Path, rows: int, columns: int) -> None:
+    """Raise if a file announces far more numbers than it has bytes."""
+    if 8 * rows * columns > RATIO * max(FLOOR, path.stat().st_size):
+        raise DataDamaged(
+            f"{path} expands to {rows} rows of {columns} columns, more than {RATIO} times the "
+            "file; write a csv if that is meant"
+        )
 
 
 def frame_columns(source: str, frame: Any) -> Columns:  # noqa: ANN401
@@ -144,8 +173,8 @@ def frame_columns(source: str, frame: Any) -> Columns:  # noqa: ANN401
 
 
 def _check_names(source: str, given: Sequence[object]) -> None:
-    names = [str(name) for name in given]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    counts = Counter(str(name) for name in given)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"columns of {source} must have different names, got {twice[0]!r} twice")
 
 

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.data.cache import atomic_write, data_folder
+from unpick.data.cache import atomic_write, data_folder, note_use
 from unpick.data.catalogue import DATASETS, Original
 from unpick.data.dataset import DataDamaged, DataMissing, Dataset, Store
 from unpick.data.files import FileConfig, expect, report_damage
@@ -126,11 +126,14 @@ class Perturbed:
                 f"{self.folder} holds a twin made in another way: {document['identity']}, "
                 f"not {self.recipe}"
             )
+        if not file.is_file():
+            raise DataDamaged(f"{self.folder} holds no {CHANGE}; make the twin again")
         with report_damage(file):
             content = file.read_bytes()
             expect(file, "its sha256", hashlib.sha256(content).hexdigest(), document["sha256"])
             tensors = safetensors.torch.load(content)
             table, level = tensors["table"], tensors["level"].long()
+        note_use(f"{self.folder.name}/{CHANGE}", document["sha256"])
         dataset, epsilon = load_pixels(self.original), torch.tensor(document["epsilon"])
         expect(file, "the shape of a change", tuple(table.shape[1:]), dataset.shape)
         expect(file, "the shape of the levels", tuple(level.shape), (len(dataset),))
@@ -221,11 +224,14 @@ def read_document(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         raise DataMissing(f"{folder} holds no {DOCUMENT}; make a twin with `unpick perturb`")
     with report_damage(file):
-        document = json.loads(file.read_text())
+        document = dict(json.loads(file.read_text()))
         missing = {"original", "identity", "epsilon", "sha256"} - {*document}
     expect(file, "the list of missing fields", sorted(missing), [])
-    if not isinstance(document["epsilon"], float | int):
-        raise DataDamaged(f"{file}: epsilon is no number but {document['epsilon']!r}")
+    epsilon = document["epsilon"]
+    if isinstance(epsilon, bool) or not isinstance(epsilon, float | int):
+        raise DataDamaged(f"{file}: epsilon is no number but {epsilon!r}")
+    with report_damage(file):
+        check_epsilon(epsilon)
     return document
 
 

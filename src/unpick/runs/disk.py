@@ -32,6 +32,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 import unpick
+from unpick.data import checksums
 from unpick.devices import find_device
 from unpick.models import Model, NetworkFactory, OwnNetwork, build
 from unpick.training.config import RunConfig, dumps, from_json
@@ -118,6 +119,7 @@ def create(config: RunConfig, root: Path, device: str = "cpu", precision: str = 
     path.mkdir(parents=True, exist_ok=True)
     remove_partial_files(path)
     now = environment() | {"device": device, "precision": precision}
+    now["data"] = checksums(config.data)
     record_environment(path / "environment.json", now)
     if not (path / "config.json").exists():
         write(path / "config.json", dumps(config).encode())
