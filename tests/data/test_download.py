@@ -1,102 +1,17 @@
 """The downloader against a server that misbehaves in all the usual ways."""
 
 import fcntl
-import hashlib
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from io import BufferedWriter, FileIO
+from io import BufferedRandom, FileIO
 from itertools import chain, repeat
 
-import numpy as np
 import pytest
 
+from http_site import ALL, CONTENT, HALF, SHA256, fast
 from unpick.data import DataDamaged
 from unpick.data import download as module
 from unpick.data.download import fetch, get
 from unpick.data.remote import NOT_FETCHABLE, REMOTE, RemoteFile
-
-CONTENT = np.random.default_rng(0).bytes(1_000_000)
-ALL = len(CONTENT)
-HALF = ALL // 2
-SHA256 = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
-
-
-class Site:
-    """A server on this machine: what each request gets is decided by the test.
-
-    A behaviour is the number of bytes after which the connection breaks, or an HTTP status.
-    """
-
-    def __init__(self):
-        self.content = CONTENT
-        self.resumes = True
-        self.announces = True  # the length
-        self.behaviours = repeat(None)
-        self.ranges = []  # asked for, one a request
-        self.sent = 0
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                site.answer(self)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/file.bin"
-
-    def answer(self, handler):
-        asked = handler.headers.get("Range")
-        self.ranges.append(asked)
-        behaviour = next(self.behaviours)
-        if behaviour is not None and behaviour < 600:
-            handler.send_error(behaviour)
-            return
-        start = (
-            int(asked.removeprefix("bytes=").removesuffix("-")) if asked and self.resumes else 0
-        )
-        if start >= len(self.content) and start:
-            handler.send_response(416)
-            handler.send_header("Content-Range", f"bytes */{len(self.content)}")
-            handler.end_headers()
-            return
-        handler.send_response(206 if start else 200)
-        if start:
-            last = len(self.content) - 1
-            handler.send_header("Content-Range", f"bytes {start}-{last}/{len(self.content)}")
-        if self.announces:
-            handler.send_header("Content-Length", str(len(self.content) - start))
-        handler.end_headers()
-        body = self.content[start : None if behaviour is None else start + behaviour]
-        handler.wfile.write(body)
-        self.sent += len(body)
-
-
-@pytest.fixture
-def site():
-    site = Site()
-    thread = threading.Thread(target=site.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield site
-    site.server.shutdown()
-    site.server.server_close()
-    thread.join()
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "folder" / "file.bin"
-
-
-@pytest.fixture
-def part(path):
-    return path.with_name("file.bin.part")
-
-
-def fast(site, path, checksum=SHA256, size=ALL, tries=3):
-    fetch(site.url, path, checksum, size, tries=tries, wait=0.001)
 
 
 @pytest.mark.parametrize("size", [0, ALL])
@@ -169,10 +84,13 @@ def test_a_complete_part_is_not_fetched_again(site, path, part, size):
     assert site.sent == 0
 
 
-def test_a_part_that_is_too_long_is_started_afresh(site, path, part):
+def test_a_part_that_is_too_long_is_started_afresh_if_the_size_is_known(site, path, part):
     part.parent.mkdir()
     part.write_bytes(CONTENT + b"more")
-    fast(site, path, size=0)
+    with pytest.raises(DataDamaged, match=r"1000004 were fetched; delete the \.part"):
+        fast(site, path, size=0)
+    assert part.read_bytes() == CONTENT + b"more"
+    fast(site, path)
     assert path.read_bytes() == CONTENT
 
 
@@ -248,13 +166,13 @@ def test_two_processes_do_not_write_the_same_part(site, path, part):
 
 
 def test_a_full_disk_is_not_taken_for_a_bad_line(site, path, monkeypatch):
-    class Full(BufferedWriter):
+    class Full(BufferedRandom):
         def write(self, _):
             raise OSError(28, "No space left on device")
 
     @contextmanager
     def full(part):
-        with Full(FileIO(part, "ab")) as file:
+        with Full(FileIO(part, "a+")) as file:
             yield file
 
     monkeypatch.setattr(module, "open_locked", full)
@@ -267,7 +185,7 @@ def test_get_puts_files_where_the_readers_look(site, tmp_path, monkeypatch):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path))
     remote = RemoteFile("dsprites", "file.npz", site.url, SHA256, ALL)
     monkeypatch.setitem(REMOTE, "dsprites", (remote,))
-    assert get("dsprites") == (tmp_path / "dsprites" / "file.npz",)
+    assert get("dsprites") == ((tmp_path / "dsprites" / "file.npz", True),)
     assert (tmp_path / "dsprites" / "file.npz").read_bytes() == CONTENT
 
 

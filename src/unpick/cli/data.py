@@ -108,8 +108,9 @@ def data_get(arguments: Arguments) -> None:
 
     if len(arguments) != 1 or arguments[0].startswith("-"):
         fail(f"data get: name one of {', '.join(REMOTE)}")
-    for path in get(arguments[0]):
-        write(f"{path} is right")
+    for path, verified in get(arguments[0]):
+        told = "is right" if verified else "is fetched, not verified: no checksum is published"
+        write(f"{path} {told}")
 
 
 DATA_VERBS: dict[str, Callable[[Arguments], None]] = {
