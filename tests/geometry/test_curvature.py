@@ -119,7 +119,7 @@ def test_bad_arguments_are_refused():
     with pytest.raises((ValueError, TypeError), match="diagonal"):
         likelihood_hessian(lambda z: z, x, z, form="diagonal")
     with pytest.raises(ValueError, match="each of the 2 latent points, got 3"):
-        observations(torch.zeros(3, 2), 2, "gaussian")
+        observations(torch.zeros(3, 2), z, "gaussian")
     with pytest.raises(ValueError, match=r"\[0, 1\] for bernoulli, got -1 to 0"):
         likelihood_hessian(lambda z: z, torch.tensor([[-1.0, 0]] * 2), z, likelihood="bernoulli")
     with pytest.raises(ValueError, match="without a gradient"):

@@ -249,7 +249,7 @@ def test_bad_input_is_refused(generator):
     def fit(mean=mean, deviation=deviation, **options):
         return fit_local_decoder(lambda z: z, mean, deviation, **options)
 
-    with pytest.raises(ValueError, match=r"deviation must be positive and finite, got 0\.0"):
+    with pytest.raises(ValueError, match=r"deviation must be positive, got 0\.0"):
         fit(deviation=0 * deviation)
     with pytest.raises(ValueError, match="mean must be finite"):
         fit(mean=mean / 0)

@@ -76,7 +76,7 @@ def test_bad_input():
         association(x[:3], x[:3])
     with pytest.raises(ValueError, match=r"y is constant, 0\.1"):
         association(x, np.full(5, 0.1))
-    with pytest.raises(ValueError, match="x must be finite, got nan"):
+    with pytest.raises(ValueError, match="x must be finite, got 1 that"):
         association(np.array([0.0, 1.0, math.nan, 2.0, 3.0]), x)
     with pytest.raises(ValueError, match=r"level must lie between 0 and 1, got 95\.0"):
         association(x, x, 95.0)

@@ -260,7 +260,7 @@ def test_columns_that_depend_on_each_other():
     ("call", "message"),
     [
         (lambda: optimal_rotation(torch.zeros(3, 0)), r"must have shape .* got \(3, 0\)"),
-        (lambda: optimal_rotation(torch.full((3, 2), nan)), "must be finite, got 6 entries"),
+        (lambda: optimal_rotation(torch.full((3, 2), nan)), "must be finite, got 6 that"),
         (lambda: optimal_rotation(torch.eye(2), tolerance=-0.1), r"\[0, 1\), got -0.1"),
         (lambda: givens_descent(torch.eye(2), 2 * torch.eye(2)), "orthogonal, got V.* 3 off"),
         (lambda: givens_descent(torch.eye(2), tolerance=nan), r"\[0, 1\), got nan"),

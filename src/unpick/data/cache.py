@@ -120,7 +120,7 @@ def check_sum(path: Path) -> None:
     got, beside = sha256_of(path), _sum_file(path)
     if beside.is_file():
         with beside.open("rb") as file:
-            wanted = file.read(64).decode(errors="replace")
+            wanted = ascii(file.read(64).decode(errors="replace")).strip("'")
         if got != wanted:
             raise DataDamaged(
                 f"{path} is not what was written: its sha256 is {got[:12]}..., not "

@@ -50,7 +50,8 @@ class CelebA:
     def files(self) -> tuple[DataFile, ...]:
         """The jpg files, which have no published checksums."""
         folder = self.folder()
-        there = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".jpg"))
+        entries = (entry for entry in os.scandir(folder) if entry.is_file())
+        there = sorted(entry.name for entry in entries if entry.name.endswith(".jpg"))
         expect(folder, "the number of its jpg files", len(there), self.images)
         names = [f"{number:06d}.jpg" for number in range(1, self.images + 1)]
         if there != names:

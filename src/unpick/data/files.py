@@ -132,11 +132,13 @@ def same_as_before(files: Sequence[DataFile]) -> Iterator[bool]:
     first = files[0].path.absolute()
     places = hashlib.sha256(repr([str(file.path.absolute()) for file in files]).encode())
     record = data_folder() / "first-read" / f"{first.name}-{places.hexdigest()[:12]}"
-    if record.is_file() and (wanted := record.read_text(errors="replace").strip()) != got:
+    wanted = ascii(record.read_text(errors="replace").strip()) if record.is_file() else ""
+    if wanted not in ("", repr(got)):
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         raise DataDamaged(
             f"{first}{more} changed since it was first read here: its sha256 is {got[:12]}..., "
-            f"not {wanted[:12]}...; bring the old content back, or delete {record} to take the new"
+            f"not {wanted[1:13]}...; bring the old content back, or delete {record} to take "
+            "the new"
         )
     yield (unknown := not record.is_file())
     note_use(first.name, f"sha256:{got}")

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from unpick.geometry.singular import checked_gram, gram
+from unpick.arrays import Array
+from unpick.geometry.singular import checked, checked_gram, gram
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,7 @@ class IMAContrast:
     of_mean_jacobian: float
 
 
-def column_cosines(
-    jacobians: Float[Tensor, "n p d"], *, active: Bool[Tensor, "d"] | None = None
-) -> ColumnCosines:
+def column_cosines(jacobians: Array, *, active: Array | None = None) -> ColumnCosines:
     """Absolute cosines between the columns; a column of zeros is orthogonal to all others.
 
     Example:
@@ -55,9 +54,7 @@ def column_cosines(
     return ColumnCosines(float(per_sample.mean()), cosines.mean(0), per_sample)
 
 
-def ima_contrast(
-    jacobians: Float[Tensor, "n p d"], *, active: Bool[Tensor, "d"] | None = None
-) -> IMAContrast:
+def ima_contrast(jacobians: Array, *, active: Array | None = None) -> IMAContrast:
     r"""Contrast of independent mechanism analysis (Gresele et al. 2021; Reizinger et al. 2022).
 
     .. math:: c(J) = \sum_k \log \|J_k\| - \tfrac12 \log\det J^\top J
@@ -69,8 +66,9 @@ def ima_contrast(
         >>> round(ima_contrast(torch.tensor([[[1.0, 3.0], [0.0, 4.0]]])).mean, 3)  # -log(sin)
         0.223
     """
-    per_sample = _contrast(checked_gram(jacobians, active))
-    averaged = _contrast(gram(jacobians.mean(0, keepdim=True, dtype=torch.float64), active))
+    columns, mask = checked(jacobians, active)
+    per_sample = _contrast(gram(columns, mask))
+    averaged = _contrast(gram(columns.mean(0, keepdim=True, dtype=torch.float64), mask))
     return IMAContrast(float(per_sample.mean()), per_sample, float(averaged))
 
 

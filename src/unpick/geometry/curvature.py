@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.geometry.jacobian import decoder_jacobians
 from unpick.models import likelihood as likelihoods
 from unpick.models.likelihood import Likelihood
@@ -19,8 +20,8 @@ PIXELS = 2**18  # of observations at a time
 
 def likelihood_hessian(
     decode: Callable[[Tensor], Tensor],
-    x: Float[Tensor, "n ..."],
-    z: Float[Tensor, "n d"],
+    x: Array,
+    z: Array,
     *,
     likelihood: Likelihood = "gaussian",
     form: Form = "exact",
@@ -52,7 +53,8 @@ def likelihood_hessian(
         tensor([[ -2.,  -2.],
                 [ -2., -20.]], dtype=torch.float64)
     """
-    x = observations(x, len(z), likelihood)
+    z = to_tensor("z", z, "points, latents")
+    x = observations(x, z, likelihood)
     match form:
         case "exact":
             one = _exact
@@ -106,15 +108,16 @@ def chunks(size: int | None, x: Float[Tensor, "n p"], *others: Tensor) -> Iterat
 
 
 def observations(
-    x: Float[Tensor, "n ..."], n: int, likelihood: Likelihood
+    x: Array, z: Float[Tensor, "n d"], likelihood: Likelihood
 ) -> Float[Tensor, "n p"]:
-    """One row of doubles for each of n latent points; refuse what the likelihood does not know."""
+    """One row of doubles for each latent point; refuse what the likelihood does not know."""
     if likelihood not in get_args(Likelihood):
         raise unknown_choice("likelihood", likelihood, Likelihood)
-    if len(x) != n:
-        raise ValueError(f"x must have one row for each of the {n} latent points, got {len(x)}")
-    if not x.isfinite().all():
-        raise ValueError("x must be finite")
+    x = to_tensor("x", x, "points, pixels, ...").to(z.device)
+    if len(x) != len(z):
+        raise ValueError(
+            f"x must have one row for each of the {len(z)} latent points, got {len(x)}"
+        )
     if likelihood == "bernoulli" and not bool(((x >= 0) & (x <= 1)).all()):
         raise ValueError(
             f"x must lie in [0, 1] for bernoulli, got {float(x.min()):g} to {float(x.max()):g}"

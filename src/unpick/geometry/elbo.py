@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.geometry.curvature import Form, chunks, likelihood_hessian, observations, outputs
 from unpick.geometry.optimal_posterior import require_positive
 from unpick.geometry.stochastic import Estimate, cholesky_factor, estimate, paired_noise
@@ -35,9 +36,9 @@ class DeterministicELBO:
 
 def deterministic_elbo(
     decode: Callable[[Tensor], Tensor],
-    x: Float[Tensor, "n ..."],
-    mean: Float[Tensor, "n d"],
-    deviation: Float[Tensor, "n d"] | Float[Tensor, "n d d"],
+    x: Array,
+    mean: Array,
+    deviation: Array,
     *,
     beta: float,
     likelihood: Likelihood = "gaussian",
@@ -77,7 +78,8 @@ def deterministic_elbo(
         >>> found.deterministic.mean, round(found.gap.mean, 6) + 0.0
         (-10.0, 0.0)
     """
-    x = observations(x, len(mean), likelihood)
+    mean = to_tensor("mean", mean, "observations, latents")
+    x = observations(x, mean, likelihood)
     factor = cholesky_factor(mean, deviation)
     if (factor.diagonal(dim1=1, dim2=2) == 0).any():
         raise ValueError("deviation must be positive, got 0: the KL is infinite")

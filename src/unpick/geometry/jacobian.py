@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+
+from unpick.arrays import Array, to_tensor
 
 PORTION = 256  # points at a time, for differences
 
@@ -18,7 +19,7 @@ Decoder = Callable[[Tensor], Tensor]  # latents (n, d) to observations (n, ...),
 
 def decoder_jacobians(
     decode: Callable[[Any], Any],
-    z: Float[Tensor, "n d"] | Float[np.ndarray, "n d"],
+    z: Array,
     *,
     memory: int = 2**25,
 ) -> Float[Tensor, "n p d"]:
@@ -29,9 +30,9 @@ def decoder_jacobians(
     warning says so.
 
     Args:
-        decode: Maps latents (n, d) to observations (n, ...), each on its own; a function of arrays
-            if z is one. Pass the mean decoder, after the output's nonlinearity, unless logits are
-            meant.
+        decode: Maps latents (n, d) to observations (n, ...), each on its own; a function of numpy
+            arrays unless z is a tensor. Pass the mean decoder, after the output's nonlinearity,
+            unless logits are meant.
         z: Where.
         memory: Bytes that one layer's activations may take, which sets how many points are pushed
             through at a time; the default keeps them in the processor's cache.
@@ -43,13 +44,10 @@ def decoder_jacobians(
                 [0., 3.],
                 [1., 0.]])
     """
-    if len(z) == 0 or z.ndim != 2:
-        raise ValueError(
-            f"z must be a matrix with a row for each point, got shape {tuple(z.shape)}"
-        )
-    if isinstance(z, np.ndarray):
+    torch_decoder, z = isinstance(z, Tensor), to_tensor("z", z, "points, latents")
+    if not torch_decoder:
         warnings.warn("numpy decoder: Jacobians by central differences", stacklevel=2)
-        return _differences(lambda t: torch.as_tensor(decode(t.numpy())), torch.as_tensor(z))
+        return _differences(lambda t: torch.as_tensor(decode(t.numpy())), z)
     with torch.no_grad():
         chunk, reason = _chunk(decode, z, memory), ""
         if _detaches_output(decode, z):

@@ -7,15 +7,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.geometry.jacobian import decoder_jacobians
 from unpick.geometry.neighbourhood import (
     FUNCTIONS,
     Neighbourhood,
     Nonlinearity,
-    check,
     decode_flat,
     neighbourhoods,
     noise_pairs,
+    posteriors,
 )
 from unpick.names import unknown_choice
 
@@ -70,8 +71,8 @@ class LocalDecoder:
 @torch.no_grad()
 def fit_local_decoder(
     decode: Callable[[Tensor], Tensor],
-    mean: Float[Tensor, "n d"],
-    deviation: Float[Tensor, "n d"],
+    mean: Array,
+    deviation: Array,
     *,
     nonlinearity: Nonlinearity = "tanh",
     bias: bool = False,
@@ -116,7 +117,7 @@ def fit_local_decoder(
     """
     if nonlinearity not in FUNCTIONS:
         raise unknown_choice("nonlinearity", nonlinearity, Nonlinearity)
-    check(mean, deviation, samples)
+    mean, deviation = posteriors(mean, deviation, samples)
     n, d = mean.shape
     if samples < 2 * d + 2:
         raise ValueError(
@@ -143,10 +144,10 @@ def fit_local_decoder(
 @torch.no_grad()
 def jacobian_residual(
     decode: Callable[[Tensor], Tensor],
-    mean: Float[Tensor, "n d"],
-    deviation: Float[Tensor, "n d"],
+    mean: Array,
+    deviation: Array,
     *,
-    jacobians: Float[Tensor, "n p d"] | None = None,
+    jacobians: Array | None = None,
     samples: int = 128,
     memory: int = 2**24,
     generator: torch.Generator | None = None,
@@ -160,13 +161,19 @@ def jacobian_residual(
         >>> jacobian_residual(lambda z: 3 * z, torch.zeros(1, 2), torch.ones(1, 2)).residual
         0.0
     """
-    check(mean, deviation, samples)
+    mean, deviation = posteriors(mean, deviation, samples)
     fresh, _ = noise_pairs(mean, samples, generator)
     base = decode_flat(decode, mean)
     tests = neighbourhoods(decode, mean, deviation, base, fresh, memory)
     if jacobians is None:
         jacobians = decoder_jacobians(decode, mean)
-    return errors(tests, jacobians, torch.zeros_like(base), "linear")
+    given = to_tensor("jacobians", jacobians, "samples, outputs, latents").to(base)
+    if given.shape != (*base.shape, mean.shape[1]):
+        raise ValueError(
+            f"jacobians must have shape {(*base.shape, mean.shape[1])}, as decode has, "
+            f"got {tuple(given.shape)}"
+        )
+    return errors(tests, given, torch.zeros_like(base), "linear")
 
 
 def _least_squares(
@@ -203,7 +210,9 @@ def errors(
         there, opposite = around.moved.chunk(2, dim=1)  # as `noise_pairs` orders them
         terms = (around.moved - predicted, around.moved, predicted, (there + opposite) / 2)
         sums.append(torch.stack([term.square().sum(2).mean(1) for term in terms]).double())
-    left, actual, approximated, alike = torch.cat(sums, dim=1)
+    left, actual, approximated, alike = found = torch.cat(sums, dim=1)
+    if not found.isfinite().all():
+        raise ValueError("decode must give outputs whose squares are finite; they are not")
     per_sample, even = (torch.where(actual > 0, part / actual, 0.0) for part in (left, alike))
     total = float(actual.sum())
     loss_error = (float(approximated.sum()) / total - 1) ** 2 if total else 0.0

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
+
 Nonlinearity = Literal["linear", "tanh"]
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"linear": lambda x: x, "tanh": torch.tanh}
 DECODED = 512  # latents that are decoded at once
@@ -78,12 +80,20 @@ def noise_pairs(
     return torch.cat([fresh, -fresh], dim=1), torch.cat([noise, -noise], dim=1)
 
 
-def check(mean: Float[Tensor, "n d"], deviation: Float[Tensor, "n d"], samples: int) -> None:
-    """Raise unless mean and deviation are those of posteriors and noise comes in pairs."""
-    if len(mean) == 0 or not mean.isfinite().all():
-        raise ValueError(f"mean must be finite, with at least one row, got {tuple(mean.shape)}")
-    if not ((deviation > 0) & deviation.isfinite()).all():
+def posteriors(
+    mean: Array, deviation: Array, samples: int
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
+    """Mean and deviation as tensors; raises unless they are posteriors' and noise is in pairs."""
+    mean = to_tensor("mean", mean, "samples, latents")
+    deviation = to_tensor("deviation", deviation, "samples, latents").to(mean)
+    if deviation.shape != mean.shape:
+        raise ValueError(
+            f"deviation must have the shape of mean, {tuple(mean.shape)}, "
+            f"got {tuple(deviation.shape)}"
+        )
+    if not (deviation > 0).all():
         low, high = float(deviation.min()), float(deviation.max())
-        raise ValueError(f"deviation must be positive and finite, got {low} to {high}")
+        raise ValueError(f"deviation must be positive, got {low} to {high}")
     if samples < 2 or samples % 2:
         raise ValueError(f"samples must be even, since noise comes in pairs, got {samples}")
+    return mean, deviation

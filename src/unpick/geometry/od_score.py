@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array
 from unpick.geometry.orthogonality import nearest_signed_permutation
-from unpick.geometry.singular import gram, singular_directions
+from unpick.geometry.singular import checked, gram, singular_directions
 from unpick.names import unknown_choice
 
 Variant = Literal["matched", "paper", "released"]
@@ -32,10 +33,10 @@ class ODScore:
 
 
 def od_score(
-    matrices: Float[Tensor, "n p d"],
+    matrices: Array,
     *,
     variant: Variant = "matched",
-    active: Bool[Tensor, "d"] | None = None,
+    active: Array | None = None,
 ) -> ODScore:
     r"""OD-Score before it is normalised (Bhowal et al. 2024, section 4.4 and A.8.3).
 
@@ -70,20 +71,19 @@ def od_score(
         >>> od_score(columns[None], variant="paper").parts
         tensor([[ 4., 32.,  4.]], dtype=torch.float64)
     """
-    if active is not None:
-        matrices = matrices[:, :, active]
-    n, p, d = matrices.shape
-    if n < 1 or d < 2 or p < d:
+    matrices, mask = checked(matrices, active, "matrices")
+    if mask is not None:
+        matrices = matrices[:, :, mask]
+    _, p, d = matrices.shape
+    if p < d:
         raise ValueError(
-            "matrices must be (samples, outputs, latents) with at least 1 sample, 2 latents and "
+            "matrices must be (samples, outputs, latents) with at least "
             f"as many outputs as latents, got {tuple(matrices.shape)}"
         )
-    if not matrices.isfinite().all():
-        raise ValueError("matrices must be finite")
     measures = {"matched": _matched, "paper": _paper, "released": _released}
     if variant not in measures:
         raise unknown_choice("variant", variant, Variant)
-    chunks = matrices.detach().split(max(1, CHUNK // (p * d)))
+    chunks = matrices.split(max(1, CHUNK // (p * d)))
     parts = torch.cat([measures[variant](chunk) for chunk in chunks])
     per_sample = parts.mean(1)
     return ODScore(float(per_sample.mean()), per_sample, parts)

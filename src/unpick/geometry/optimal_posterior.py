@@ -1,15 +1,18 @@
 """The posterior that fits the likelihood best, and how near an encoder comes to it."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
+
 ACTIVE_BELOW = 0.8  # mean variance of an active latent (Zietlow 2022, section 4.3.4)
 
 
-def optimal_covariance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Tensor, "n d d"]:
+def optimal_covariance(hessian: Array, beta: float) -> Float[Tensor, "n d d"]:
     r"""The Gaussian posterior that fits best: (I - H / \beta)^{-1} (Allen 2024, eq. 7 and 8).
 
     It maximises 1/2 tr(H S) - beta KL over covariances S, so it is the best one for distortion +
@@ -26,6 +29,7 @@ def optimal_covariance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Te
         tensor([[0.2667, 0.0667],
                 [0.0667, 0.2667]], dtype=torch.float64)
     """
+    hessian = square("hessian", hessian)
     identity = torch.eye(hessian.shape[-1]).to(hessian)
     factor, failed = torch.linalg.cholesky_ex(identity - hessian / require_positive(beta))
     # A matrix that failed would stop the inversion of all.
@@ -34,14 +38,14 @@ def optimal_covariance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Te
     return covariance.masked_fill(failed[:, None, None] > 0, float("nan"))
 
 
-def optimal_variance(hessian: Float[Tensor, "n d d"], beta: float) -> Float[Tensor, "n d"]:
+def optimal_variance(hessian: Array, beta: float) -> Float[Tensor, "n d"]:
     r"""Variances of the best posterior among diagonal ones: 1 / (1 - H_{jj} / \beta).
 
     For the squared error 1 / (1 + 2 \|J_j\|^2 / beta) in Gauss-Newton form, j a column: the
     self-consistency of Reizinger et al. (2022) with gamma^2 = 2 / beta. These are not the diagonal
     of `optimal_covariance`, which is larger. Where H_jj >= beta there is no best one: nan.
     """
-    precision = 1 - hessian.diagonal(dim1=1, dim2=2) / require_positive(beta)
+    precision = 1 - square("hessian", hessian).diagonal(dim1=1, dim2=2) / require_positive(beta)
     return torch.where(precision > 0, 1 / precision, float("nan"))
 
 
@@ -67,9 +71,7 @@ class PosteriorAgreement:
     undefined: float
 
 
-def posterior_agreement(
-    variance: Float[Tensor, "n d"], hessian: Float[Tensor, "n d d"], beta: float
-) -> PosteriorAgreement:
+def posterior_agreement(variance: Array, hessian: Array, beta: float) -> PosteriorAgreement:
     """Does a diagonal encoder have the variances that the decoder asks for (Allen 2024, eq. 7)?
 
     Passive latents agree by themselves (both are 1), so look at the active ones.
@@ -79,9 +81,14 @@ def posterior_agreement(
         hessian: Of the log-likelihood at the encoder's means.
         beta: What the model was trained with.
     """
-    best = optimal_variance(hessian, beta)
+    best = optimal_variance(hessian, beta).double()
     known = ~best.isnan()
-    ours, theirs = positive_variance(variance).log(), best.log()
+    ours, theirs = positive_variance(variance).to(best.device).log(), best.log()
+    if ours.shape != theirs.shape:
+        raise ValueError(
+            f"variance must have shape {tuple(theirs.shape)}, as hessian has, "
+            f"got {tuple(ours.shape)}"
+        )
     difference = ours - theirs
     columns = [(a[k], b[k]) for a, b, k in zip(ours.T, theirs.T, known.T, strict=True)]
     return PosteriorAgreement(
@@ -111,7 +118,7 @@ class ImpliedBeta:
     per_latent: Float[Tensor, "d"]
 
 
-def implied_beta(variance: Float[Tensor, "n d"], curvature: Float[Tensor, "n d"]) -> ImpliedBeta:
+def implied_beta(variance: Array, curvature: Array) -> ImpliedBeta:
     r"""Solve \sigma_j^2 = 1 / (1 + c_j / \beta) for beta: c_j \sigma_j^2 / (1 - \sigma_j^2).
 
     Args:
@@ -124,7 +131,13 @@ def implied_beta(variance: Float[Tensor, "n d"], curvature: Float[Tensor, "n d"]
         0.5
     """
     variance = positive_variance(variance)
-    estimates = curvature.double() * variance / (1 - variance)
+    curvature = to_tensor("curvature", curvature, "observations, latents").to(variance)
+    if curvature.shape != variance.shape:
+        raise ValueError(
+            f"curvature must have the shape of variance, {tuple(variance.shape)}, "
+            f"got {tuple(curvature.shape)}"
+        )
+    estimates = curvature * variance / (1 - variance)
     usable = (variance < 1) & (variance.mean(0) < ACTIVE_BELOW)
     estimates = estimates.masked_fill(~usable, float("nan"))
     low, beta, high = estimates.flatten().nanquantile(
@@ -135,17 +148,26 @@ def implied_beta(variance: Float[Tensor, "n d"], curvature: Float[Tensor, "n d"]
 
 
 def require_positive(beta: float) -> float:
-    """Return beta; raise unless it is positive."""
-    if not beta > 0:
+    """Return beta; raise unless it is positive and finite."""
+    if not 0 < beta < math.inf:
         raise ValueError(f"beta must be positive, got {beta}")
     return beta
 
 
-def positive_variance(variance: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+def positive_variance(variance: Array) -> Float[Tensor, "n d"]:
     """Variances as doubles; raise unless they are positive and finite."""
-    if not bool(((variance > 0) & variance.isfinite()).all()):
-        raise ValueError(f"variance must be positive and finite, got {float(variance.min()):g}")
-    return variance.double()
+    found = to_tensor("variance", variance, "observations, latents")
+    if not bool((found > 0).all()):
+        raise ValueError(f"variance must be positive and finite, got {float(found.min()):g}")
+    return found.double()
+
+
+def square(name: str, matrices: Array) -> Float[Tensor, "n d d"]:
+    """Square matrices, one an observation."""
+    found = to_tensor(name, matrices, "observations, latents, latents")
+    if found.shape[1] != found.shape[2]:
+        raise ValueError(f"{name} must hold square matrices, got shape {tuple(found.shape)}")
+    return found
 
 
 def _correlation(a: Float[Tensor, "m"], b: Float[Tensor, "m"]) -> float:

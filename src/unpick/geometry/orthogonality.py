@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from unpick.arrays import Array
 from unpick.geometry.singular import checked_gram, singular_directions
 
 NEAR = 0.05  # singular values closer than this leave their directions open
@@ -36,7 +37,7 @@ class DistanceToOrthogonality:
 
 
 def distance_to_orthogonality(
-    jacobians: Float[Tensor, "n p d"], *, active: Bool[Tensor, "d"] | None = None
+    jacobians: Array, *, active: Array | None = None
 ) -> DistanceToOrthogonality:
     r"""DtO (Zietlow 2022, eq. 3.25; Rolinek et al. 2019, eq. 29).
 

@@ -6,11 +6,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unpick.geometry.optimal_posterior import ACTIVE_BELOW, positive_variance
+from unpick.arrays import Array, to_tensor
+from unpick.geometry.optimal_posterior import ACTIVE_BELOW, positive_variance, square
 from unpick.models.posterior import Diagonal, Full
 
 ACTIVE_ABOVE = 0.5  # deviation of an active latent's mean (Zietlow 2022, section 3.3.2)
 SETTLED_BELOW = 0.03  # Delta_KL in the polarized regime (the same)
+LARGEST_LOG = 100.0  # of a log variance: its exponential is far beyond any posterior's
 SOME = 0.05  # share of observations that makes a latent mixed; ours
 
 
@@ -53,12 +55,12 @@ class PolarizedRegime:
 
 
 def polarized_regime(
-    mean: Float[Tensor, "n d"],
-    variance: Float[Tensor, "n d"],
+    mean: Array,
+    variance: Array,
     *,
-    factor: Float[Tensor, "n d d"] | None = None,
+    factor: Array | None = None,
     factors: int | None = None,
-    jacobians: Float[Tensor, "m p d"] | None = None,
+    jacobians: Array | None = None,
 ) -> PolarizedRegime:
     """Sort latents into active and passive (Zietlow 2022, definition 1 and section 3.3.2).
 
@@ -82,27 +84,37 @@ def polarized_regime(
         >>> regime.active.tolist(), regime.passive.tolist(), regime.over_pruned
         ([True, False], [False, True], True)
     """
-    mean, variance = mean.double(), positive_variance(variance)
-    if len(mean) < 2:
-        raise ValueError(f"mean must have at least 2 rows, got {len(mean)}")
-    if not mean.isfinite().all():
-        raise ValueError("mean must be finite")
-    if factor is not None and not torch.allclose(factor.double().square().sum(-1), variance):
-        raise ValueError("variance must be the diagonal of L L^T, where L is factor")
+    mean = to_tensor("mean", mean, "observations, latents").double()
+    variance = positive_variance(variance).to(mean.device)
+    if len(mean) < 2 or variance.shape != mean.shape:
+        raise ValueError(
+            "mean and variance must have the same shape with at least 2 rows, "
+            f"got {tuple(mean.shape)} and {tuple(variance.shape)}"
+        )
+    if factor is not None:
+        factor = square("factor", factor).to(mean)
+        spread = factor.square().sum(-1)
+        if spread.shape != mean.shape or not torch.allclose(spread, variance):
+            raise ValueError("variance must be the diagonal of L L^T, where L is factor")
     precise = (variance < ACTIVE_BELOW).double().mean(0)  # share of observations
     active = mean.std(0, correction=0) > ACTIVE_ABOVE
     passive = (mean.square().mean(0).sqrt() <= ACTIVE_ABOVE) & (precise <= SOME)
     pruned = variance.mean(0) >= ACTIVE_BELOW
     leak = None
     if jacobians is not None:
-        squares = jacobians.double().square().sum((0, 1))
+        slopes = to_tensor("jacobians", jacobians, "samples, outputs, latents").to(mean)
+        if slopes.shape[2] != mean.shape[1]:
+            raise ValueError(
+                f"jacobians must have {mean.shape[1]} columns, as mean has, got {slopes.shape[2]}"
+            )
+        squares = slopes.square().sum((0, 1))
         leak = float(squares[passive].sum() / squares.sum()) if squares.any() else 0.0
     kl = Diagonal(mean, variance.log()).kl_per_latent().mean(0)
     marginal = polarized = float(delta_kl(mean, variance.log()))
     total = float(kl.sum())
     if factor is not None:
-        whole = Full(mean, factor.double()).kl().mean()
-        polarized, total = _delta_kl_of_block(mean, factor.double(), active, whole), float(whole)
+        whole = Full(mean, factor).kl().mean()
+        polarized, total = _delta_kl_of_block(mean, factor, active, whole), float(whole)
     return PolarizedRegime(
         delta_kl=polarized,
         marginal_delta_kl=marginal,
@@ -140,9 +152,7 @@ def _delta_kl_of_block(
     return float((whole - spread.mean() / 2).abs() / whole)
 
 
-def delta_kl(
-    mean: Float[Tensor, "*s n d"], log_variance: Float[Tensor, "*s n d"]
-) -> Float[Tensor, "*s"]:
+def delta_kl(mean: Array, log_variance: Array) -> Float[Tensor, "*s"]:
     r"""|L_KL - L_{\approx KL}| / L_KL (Zietlow 2022, eq. 3.38 and 3.5), one value a member.
 
     .. math:: L_{\approx KL} = \tfrac12 \sum_{j\ active} (\mu_j^2 - \log \sigma_j^2 - 1)
@@ -151,7 +161,13 @@ def delta_kl(
     active latents and the KL of the others. 0 where the KL is 0. For a full covariance, whose
     correlations this does not see, use `polarized_regime` with the factor.
     """
-    mean, log_variance = mean.double(), log_variance.double()
+    mean = to_tensor("mean", mean, "..., observations, latents").double()
+    log_variance = to_tensor("log_variance", log_variance, "..., observations, latents").to(mean)
+    if mean.shape != log_variance.shape or log_variance.max() > LARGEST_LOG:
+        raise ValueError(
+            f"log_variance must have the shape of mean, {tuple(mean.shape)}, and be at most "
+            f"{LARGEST_LOG:g}, got {tuple(log_variance.shape)} and {float(log_variance.max()):g}"
+        )
     return delta_kl_of_latents(
         mean.std(-2, correction=0),
         log_variance.exp().mean(-2),
@@ -171,9 +187,7 @@ def delta_kl_of_latents(
     return torch.where(whole > 0, (whole - polarized).abs() / whole, 0.0)
 
 
-def settled_after(
-    delta_kl_over_time: Float[Tensor, "t"], threshold: float = SETTLED_BELOW
-) -> float:
+def settled_after(delta_kl_over_time: Array, threshold: float = SETTLED_BELOW) -> float:
     """The share of training after which Delta_KL stays below the threshold; 1 if it never does.
 
     Zietlow (2022), table 3.2 gives the rest, 1 - settled_after, measured every 500 batches.
@@ -186,8 +200,7 @@ def settled_after(
         >>> settled_after(torch.tensor([0.5, 0.02, 0.04, 0.01, 0.01]))
         0.6
     """
-    steps = len(delta_kl_over_time)
-    if steps == 0:
-        raise ValueError("delta_kl_over_time must have at least one value")
-    above = (~(delta_kl_over_time < threshold)).nonzero()  # nan is not below
+    found = to_tensor("delta_kl_over_time", delta_kl_over_time, "times", finite=False, sized=False)
+    steps = len(found)
+    above = (~(found < threshold)).nonzero()  # nan is not below
     return (int(above[-1]) + 1) / steps if len(above) else 0.0

@@ -10,16 +10,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array
 from unpick.geometry.jacobian import decoder_jacobians
 from unpick.geometry.local_decoder import LocalDecoder, errors
 from unpick.geometry.neighbourhood import (
     FUNCTIONS,
     Neighbourhood,
     Nonlinearity,
-    check,
     decode_flat,
     neighbourhoods,
     noise_pairs,
+    posteriors,
 )
 from unpick.names import unknown_choice
 
@@ -45,8 +46,8 @@ class ReleasedErrors:
 @torch.no_grad()
 def fit_released_decoder(
     decode: Callable[[Tensor], Tensor],
-    mean: Float[Tensor, "n d"],
-    deviation: Float[Tensor, "n d"],
+    mean: Array,
+    deviation: Array,
     *,
     nonlinearity: Nonlinearity = "tanh",
     samples: int = 10,
@@ -73,7 +74,7 @@ def fit_released_decoder(
     """
     if nonlinearity not in FUNCTIONS:
         raise unknown_choice("nonlinearity", nonlinearity, Nonlinearity)
-    check(mean, deviation, samples)
+    mean, deviation = posteriors(mean, deviation, samples)
     generator = generator or torch.Generator().manual_seed(0)
     fresh, noise = noise_pairs(mean, samples, generator)
     base = decode_flat(decode, mean)
@@ -89,8 +90,8 @@ def fit_released_decoder(
 @torch.no_grad()
 def released_errors(
     decode: Callable[[Tensor], Tensor],
-    mean: Float[Tensor, "n d"],
-    deviation: Float[Tensor, "n d"],
+    mean: Array,
+    deviation: Array,
     fit: LocalDecoder,
     *,
     samples: int = 10,
@@ -104,7 +105,7 @@ def released_errors(
     Jacobian's is (A - |J eps|)^2, with J at the first z instead of mu, and a norm summed over
     noise and pixels where A is a mean, so that it grows with their number.
     """
-    check(mean, deviation, samples)
+    mean, deviation = posteriors(mean, deviation, samples)
     noise, _ = noise_pairs(mean, samples, generator)
     jacobians = decoder_jacobians(decode, mean + deviation * noise[:, 0])
     offsets = torch.zeros_like(fit.base) if fit.bias is None else fit.bias

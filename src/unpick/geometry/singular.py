@@ -8,21 +8,29 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_mask, to_tensor
+
 BYTES = 2**24  # of doubles at a time
 
 
-def checked_gram(
-    jacobians: Float[Tensor, "n p d"], active: Bool[Tensor, "d"] | None
-) -> Float[Tensor, "n e e"]:
+def checked(
+    jacobians: Array, active: Array | None, name: str = "jacobians"
+) -> tuple[Float[Tensor, "n p d"], Bool[Tensor, "d"] | None]:
+    """The Jacobians and the mask as tensors; raise unless there are two columns to compare."""
+    found = to_tensor(name, jacobians, "samples, outputs, latents")
+    if found.shape[2] < 2:
+        raise ValueError(f"{name} must have at least 2 columns, got shape {tuple(found.shape)}")
+    if active is None:
+        return found, None
+    mask = to_mask("active", active, found.shape[2], found.device)
+    if mask.sum() < 2:
+        raise ValueError(f"at least 2 latents must be active, got {int(mask.sum())}")
+    return found, mask
+
+
+def checked_gram(jacobians: Array, active: Array | None) -> Float[Tensor, "n e e"]:
     """The Gram matrices; raise unless there are at least two columns to compare."""
-    if jacobians.ndim != 3 or min(jacobians.shape[:2]) < 1 or jacobians.shape[2] < 2:
-        raise ValueError(
-            "jacobians must have shape (samples, outputs, latents) with at least 2 columns, "
-            f"got {tuple(jacobians.shape)}"
-        )
-    if active is not None and active.sum() < 2:
-        raise ValueError(f"at least 2 latents must be active, got {int(active.sum())}")
-    return gram(jacobians, active)
+    return gram(*checked(jacobians, active))
 
 
 def gram(

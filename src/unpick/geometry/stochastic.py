@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.geometry.curvature import chunks, observations, outputs
 from unpick.geometry.jacobian import decoder_jacobians
 from unpick.models import likelihood as likelihoods
@@ -53,9 +54,9 @@ class StochasticLoss:
 
 def stochastic_loss(
     decode: Callable[[Tensor], Tensor],
-    x: Float[Tensor, "n ..."],
-    mean: Float[Tensor, "n d"],
-    deviation: Float[Tensor, "n d"] | Float[Tensor, "n d d"],
+    x: Array,
+    mean: Array,
+    deviation: Array,
     *,
     likelihood: Likelihood = "gaussian",
     samples: int = 64,
@@ -92,7 +93,8 @@ def stochastic_loss(
         >>> parts.deterministic.mean, round(parts.linearised.mean, 4), parts.bias.mean
         (1.0, 0.09, 0.0)
     """
-    x = observations(x, len(mean), likelihood)
+    mean = to_tensor("mean", mean, "observations, latents")
+    x = observations(x, mean, likelihood)
     factor = cholesky_factor(mean, deviation)
     shifts = factor @ paired_noise(samples, mean, generator)
     with torch.no_grad():
@@ -135,18 +137,15 @@ def _parts(
     return drawn, loss(x, output), linearised
 
 
-def cholesky_factor(
-    mean: Float[Tensor, "n d"], deviation: Float[Tensor, "n d"] | Float[Tensor, "n d d"]
-) -> Float[Tensor, "n d d"]:
+def cholesky_factor(mean: Float[Tensor, "n d"], deviation: Array) -> Float[Tensor, "n d d"]:
     """L of the covariance L L^T, from standard deviations or from L itself."""
     n, d = mean.shape
+    deviation = to_tensor("deviation", deviation, "observations, latents, ...")
     factor = torch.diag_embed(deviation) if deviation.ndim == 2 else deviation
     if factor.shape != (n, d, d):
         raise ValueError(
             f"deviation must have shape {(n, d)} or {(n, d, d)}, got {tuple(deviation.shape)}"
         )
-    if not (mean.isfinite().all() and factor.isfinite().all()):
-        raise ValueError("mean and deviation must be finite")
     if not (factor.tril() == factor).all() or (factor.diagonal(dim1=1, dim2=2) < 0).any():
         raise ValueError(
             "deviation must be standard deviations, or lower triangular Cholesky factors, "
@@ -168,6 +167,8 @@ def paired_noise(
 def estimate(pairs: Float[Tensor, "pairs n"]) -> Estimate:
     """Mean over pairs of draws, with its standard error; a single row is exact."""
     mean = pairs.mean(0)
+    if not mean.isfinite().all():
+        raise ValueError("decode must give outputs of which the loss is finite; it is not")
     error = 0.0
     if len(pairs) > 1:
         error = float((pairs.var(0) / len(pairs)).sum().sqrt() / pairs.shape[1])

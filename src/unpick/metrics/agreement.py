@@ -9,6 +9,7 @@ from jaxtyping import Float
 from sklearn.linear_model import Lasso
 from sklearn.preprocessing import StandardScaler
 
+from unpick.arrays import Array, to_numpy
 from unpick.metrics.correlation import unit_columns
 from unpick.names import unknown_choice
 
@@ -32,8 +33,8 @@ class UDR:
 
 
 def udr(
-    codes: Sequence[Float[np.ndarray, "n _"]],
-    kl: Sequence[Float[np.ndarray, "_"]],
+    codes: Sequence[Array],
+    kl: Sequence[Array],
     *,
     variant: Variant = "lasso",
     threshold: float = 0.01,
@@ -63,10 +64,10 @@ def udr(
         variant: How latents are compared.
         threshold: Latents with at most this KL are left out.
     """
-    _check(codes, kl)
+    pairs = _checked(codes, kl)
     if variant not in get_args(Variant):
         raise unknown_choice("variant", variant, Variant)
-    kept = [z[:, k > threshold].astype(np.float64) for z, k in zip(codes, kl, strict=True)]
+    kept = [z[:, k > threshold].astype(np.float64) for z, k in pairs]
     pairwise = _lasso(kept) if variant == "lasso" else _spearman(kept)
     matrix = np.array([[relative_strength(r) for r in row] for row in pairwise])
     np.fill_diagonal(matrix, 0.0)
@@ -117,17 +118,26 @@ def _spearman(codes: list[np.ndarray]) -> list[list[np.ndarray]]:
     return [np.split(block, ends, axis=1) for block in rows]
 
 
-def _check(codes: Sequence[np.ndarray], kl: Sequence[np.ndarray]) -> None:
+def _checked(codes: Sequence[Array], kl: Sequence[Array]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Codes and KL of each model as numpy arrays."""
     if len(codes) < 2 or len(codes) != len(kl):
         raise ValueError(
             f"codes and kl must be of the same 2 or more models, got {len(codes)} and {len(kl)}"
         )
-    for i, (z, k) in enumerate(zip(codes, kl, strict=True)):
-        if z.ndim != 2 or k.shape != z.shape[1:] or len(z) != len(codes[0]) or len(z) < 2:
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for i, (own, nats) in enumerate(zip(codes, kl, strict=True)):
+        z, k = (
+            to_numpy(f"{name} of model {i}", array, axes, floating=True, empty=True)
+            for name, array, axes in (
+                ("codes", own, "observations, latents"),
+                ("kl", nats, "latents"),
+            )
+        )
+        pairs.append((z, k))
+        first = pairs[0][0].shape
+        if k.shape != z.shape[1:] or len(z) != first[0] or len(z) < 2:
             raise ValueError(
                 f"model {i} must have codes of as many rows as model 0, 2 or more, and one kl a "
-                f"latent; got codes {z.shape} and kl {k.shape}, and codes {codes[0].shape} for "
-                "model 0"
+                f"latent; got codes {z.shape} and kl {k.shape}, and codes {first} for model 0"
             )
-        if not (np.isfinite(z).all() and np.isfinite(k).all()):
-            raise ValueError(f"codes and kl must be finite, those of model {i} are not")
+    return pairs

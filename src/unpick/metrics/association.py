@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Real
 from scipy.special import ndtri
 
+from unpick.arrays import Array, to_numpy
 from unpick.metrics.correlation import Method, unit_columns
 
 
@@ -39,9 +39,7 @@ class Association:
     level: float
 
 
-def association(
-    x: Real[np.ndarray, "n"], y: Real[np.ndarray, "n"], level: float = 0.95
-) -> Association:
+def association(x: Array, y: Array, level: float = 0.95) -> Association:
     r"""Pearson's r and Spearman's rho with intervals on Fisher's scale.
 
     .. math:: \tanh\left(\tanh^{-1} r \pm q \sqrt{v / (n - 3)}\right)
@@ -62,13 +60,12 @@ def association(
         >>> print(found.pearson)
         0.76 [0.26, 0.94]
     """
+    x, y = to_numpy("x", x, "pairs"), to_numpy("y", y, "pairs")
     if x.shape != y.shape or len(x) < 4:
         raise ValueError(f"x and y must have 4 or more values each, got {len(x)} and {len(y)}")
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     for name, values in (("x", x), ("y", y)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} must be finite, got {values[~np.isfinite(values)][0]}")
         if np.ptp(values) == 0:
             raise ValueError(f"{name} is constant, {values[0]}: nothing correlates with it")
     quantile = float(ndtri((1 + level) / 2))

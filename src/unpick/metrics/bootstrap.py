@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unpick.arrays import Array, to_numpy
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -29,7 +31,7 @@ class Interval:
 
 def bootstrap(
     score: Callable[..., float],
-    *samples: tuple[np.ndarray, ...],
+    *samples: tuple[Array, ...],
     draws: int = 100,
     rng: np.random.Generator | None = None,
 ) -> Interval:
@@ -42,7 +44,7 @@ def bootstrap(
     observations of one model; for the spread over trainings, take several seeds.
 
     Args:
-        score: Takes the arrays of all groups, in order, and returns a number.
+        score: Takes the arrays of all groups, in order, as numpy arrays; returns a number.
         samples: Groups of arrays; the rows of a group are drawn together. A score that fits and
             tests takes two groups: in one, copies of a row would be learnt and then tested.
         draws: How many resamples.
@@ -59,7 +61,7 @@ def bootstrap(
 
 def intervals(
     scores: Callable[..., Sequence[float]],
-    *samples: tuple[np.ndarray, ...],
+    *samples: tuple[Array, ...],
     draws: int = 100,
     rng: np.random.Generator | None = None,
 ) -> list[Interval]:
@@ -68,18 +70,22 @@ def intervals(
         raise ValueError(f"draws must be at least 2, got {draws}")
     if not samples:
         raise ValueError("samples must hold at least one group of arrays, got none")
-    for group in samples:
-        if len({len(array) for array in group}) != 1 or not len(group[0]):
+    groups = [
+        [to_numpy(f"array {k} of a group", array, "rows, ...") for k, array in enumerate(group)]
+        for group in samples
+    ]
+    for group in groups:
+        if len({len(array) for array in group}) != 1:
             raise ValueError(
                 "arrays of a group must have the same number of rows, one or more, "
                 f"got {[len(array) for array in group]}"
             )
     rng = rng or np.random.default_rng(0)
-    values = _finite(scores(*(array for group in samples for array in group)))
+    values = _finite(scores(*(array for group in groups for array in group)))
     resampled = []
     for i in range(draws):
         drawn = []
-        for group in samples:
+        for group in groups:
             rows = rng.integers(len(group[0]), size=len(group[0]))
             drawn += [array[rows] for array in group]
         try:

@@ -8,7 +8,8 @@ from jaxtyping import Float, Int, Real
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from unpick.metrics.inputs import check
+from unpick.arrays import Array
+from unpick.metrics.inputs import tables
 from unpick.names import unknown_choice
 
 Method = Literal["pearson", "spearman"]
@@ -32,8 +33,8 @@ class MeanCorrelation:
 
 
 def mean_correlation(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     method: Method = "pearson",
 ) -> MeanCorrelation:
@@ -61,7 +62,7 @@ def mean_correlation(
         >>> round(result.score, 12), result.latents.tolist()
         (1.0, [1, 0])
     """
-    check(codes, factors)
+    codes, factors = tables(codes, factors)
     if method not in get_args(Method):
         raise unknown_choice("method", method, Method)
     constant = np.flatnonzero(np.ptp(factors, axis=0) == 0)

@@ -1,22 +1,24 @@
 """Split observations into rows to fit a predictor to and rows to test it on."""
 
 import numpy as np
-from jaxtyping import Float, Real
 
-from unpick.metrics.inputs import check, classes
+from unpick.arrays import Array
+from unpick.metrics.inputs import classes, tables
 
-Rows = tuple[np.ndarray, np.ndarray]  # codes and factors of the same observations
+Rows = tuple[Array, Array]  # codes and factors of the same observations
+Part = tuple[np.ndarray, np.ndarray]  # the same, checked
 FIT_SHARE = 2 / 3  # 10 000 of 15 000 points in Locatello et al. 2019
 
 
 def split_rows(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     test: Rows | None,
     share: float,
     rng: np.random.Generator | None,
     rows: int = 10,
-) -> tuple[Rows, Rows]:
+    n_factors: int = 1,
+) -> tuple[Part, Part]:
     """Rows to fit a predictor to and rows to test it on, both checked.
 
     Args:
@@ -26,32 +28,35 @@ def split_rows(
         share: Share of the rows to fit to, if they are split.
         rng: Draws the split.
         rows: The fewest observations.
+        n_factors: The fewest factors.
     """
-    check(codes, factors, rows=rows, latents=2)
+    codes, factors = tables(codes, factors, rows=rows, latents=2, n_factors=n_factors)
     if test is None:
         order = (rng or np.random.default_rng(0)).permutation(len(codes))
         cut = round(share * len(codes))
         fit, held = order[:cut], order[cut:]
         return (codes[fit], factors[fit]), (codes[held], factors[held])
-    check(*test, rows=1)
-    (_, d), (_, k) = test[0].shape, test[1].shape
+    new, wanted = tables(*test, rows=1)
+    (_, d), (_, k) = new.shape, wanted.shape
     if (d, k) != (codes.shape[1], factors.shape[1]):
         raise ValueError(
             f"test must have {codes.shape[1]} latents and {factors.shape[1]} factors, "
             f"got {d} and {k}"
         )
-    return (codes, factors), test
+    return (codes, factors), (new, wanted)
 
 
 def split_classes(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     test: Rows | None,
     factor_bins: int | None,
     rng: np.random.Generator | None,
-) -> tuple[Rows, Rows]:
+    n_factors: int = 1,
+) -> tuple[Part, Part]:
     """Codes and classes to fit to and to test on; both parts number their classes alike."""
-    (known, values), (new, more) = split_rows(codes, factors, test, FIT_SHARE, rng)
+    parts = split_rows(codes, factors, test, FIT_SHARE, rng, n_factors=n_factors)
+    (known, values), (new, more) = parts
     both = classes(np.concatenate([values, more]), factor_bins)
     labels, wanted = both[: len(known)], both[len(known) :]
     single = np.flatnonzero(np.ptp(labels, axis=0) == 0)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int, Real
 from scipy.stats import entropy
 from sklearn.ensemble import GradientBoostingClassifier
 
+from unpick.arrays import Array, to_numpy
 from unpick.metrics.boosting import Boosted, boost, sort_codes
 from unpick.metrics.division import Rows, split_classes
 from unpick.names import unknown_choice
@@ -50,8 +51,8 @@ class DCI:
 
 
 def dci(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     test: Rows | None = None,
     learner: Learner = "gradient-boosting",
@@ -81,14 +82,14 @@ def dci(
         progress: Is told what is being fitted.
         rng: Draws the rows that are held out, and chooses between equally good splits.
     """
-    if factors.ndim == 2 and factors.shape[1] < 2:
-        raise ValueError(f"factors must have at least 2 columns, got {factors.shape[1]}")
     if learner not in LEARNERS:
         raise unknown_choice("learner", learner, Learner)
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     rng = rng or np.random.default_rng(0)
-    (known, labels), (new, wanted) = split_classes(codes, factors, test, factor_bins, rng)
+    parts = split_classes(codes, factors, test, factor_bins, rng, n_factors=2)
+    (known, labels), (new, wanted) = parts
+    known, new = _in_single(known, new)
     # scikit-learn knows no Generator, but an old RandomState can draw from the same bits.
     ties = np.random.RandomState(rng.bit_generator)
     ranked = sort_codes(known, new) if learner == "fast" else None
@@ -112,7 +113,7 @@ def dci(
     )
 
 
-def dci_from_importances(matrix: Real[np.ndarray, "d k"]) -> DCI:
+def dci_from_importances(matrix: Array) -> DCI:
     r"""Disentanglement and completeness of importances from any learner.
 
     .. math:: D = \sum_j \rho_j (1 - H_K(R_{j\cdot})), \quad
@@ -131,10 +132,9 @@ def dci_from_importances(matrix: Real[np.ndarray, "d k"]) -> DCI:
         >>> round(result.disentanglement, 6), round(result.completeness, 6)
         (1.0, 1.0)
     """
-    if matrix.ndim != 2 or min(matrix.shape) < 2 or not np.isfinite(matrix).all():
-        raise ValueError(
-            f"matrix must be finite, with 2 or more latents and factors, got shape {matrix.shape}"
-        )
+    matrix = to_numpy("matrix", matrix, "latents, factors")
+    if min(matrix.shape) < 2:
+        raise ValueError(f"matrix must have 2 or more latents and factors, got {matrix.shape}")
     size = np.abs(matrix).astype(float)
     d, k = size.shape
     per_latent = (1 - entropy(size + 1e-11, base=k, axis=1)).clip(0)  # rounding goes below 0
@@ -150,6 +150,18 @@ def dci_from_importances(matrix: Real[np.ndarray, "d k"]) -> DCI:
         per_factor=per_factor,
         learner=None,
     )
+
+
+def _in_single(
+    known: Float[np.ndarray, "n d"], new: Float[np.ndarray, "m d"]
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "m d"]]:
+    """Scale latents that single precision cannot hold: trees see the order of codes only."""
+    size = np.abs(known).max(axis=0)
+    wild = (size > 1e30) | ((size > 0) & (size < 1e-30))
+    if not wild.any():
+        return known, new
+    powers = np.where(wild, -np.frexp(size)[1], 0)
+    return np.ldexp(known, powers), np.ldexp(new, powers)
 
 
 def _boost_exactly(

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Bool, Float, Int
 
-from unpick.metrics.inputs import check, classes, histogram_bins
+from unpick.arrays import Array, to_numpy
+from unpick.metrics.inputs import classes, histogram_bins, tables
 from unpick.metrics.sampled import sampled_information
 
 ACTIVE_VARIANCE = 0.01  # of the means over the data, as in the code of Bhowal et al. 2024
@@ -49,12 +50,12 @@ class MIGSup:
 
 
 def mutual_information_gap(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     bins: int = 20,
     factor_bins: int | None = None,
-    log_variances: Float[np.ndarray, "n d"] | None = None,
+    log_variances: Array | None = None,
     points: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> MutualInformationGap:
@@ -86,19 +87,19 @@ def mutual_information_gap(
         >>> mutual_information_gap(values.astype(float), values).score
         1.0
     """
-    check(codes, factors, latents=2)
+    codes, factors = tables(codes, factors, latents=2)
     matrix, entropies = _information(codes, factors, bins, factor_bins, log_variances, points, rng)
     gaps = _gap(matrix / entropies, axis=0)
     return MutualInformationGap(float(gaps.mean()), gaps, matrix, entropies)
 
 
 def mig_sup(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     bins: int = 20,
     factor_bins: int | None = None,
-    log_variances: Float[np.ndarray, "n d"] | None = None,
+    log_variances: Array | None = None,
     points: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> MIGSup:
@@ -116,7 +117,7 @@ def mig_sup(
         >>> mig_sup(twice, values).score, mutual_information_gap(twice, values).score
         (1.0, 0.0)
     """
-    check(codes, factors, n_factors=2)
+    codes, factors = tables(codes, factors, n_factors=2)
     matrix, entropies = _information(codes, factors, bins, factor_bins, log_variances, points, rng)
     shares = matrix / entropies
     gaps = _gap(shares, axis=1)
@@ -129,7 +130,7 @@ def _information(
     factors: np.ndarray,
     bins: int,
     factor_bins: int | None,
-    log_variances: np.ndarray | None,
+    log_variances: Array | None,
     points: int,
     rng: np.random.Generator | None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +139,8 @@ def _information(
     if log_variances is None:
         matrix = mutual_information(histogram_bins(codes, bins) - 1, labels)
     else:
-        matrix = sampled_information(codes, log_variances, labels, points, rng)
+        spreads = to_numpy("log_variances", log_variances, "observations, latents", floating=True)
+        matrix = sampled_information(codes, spreads, labels, points, rng)
     return matrix, class_entropies(labels)
 
 

@@ -1,18 +1,20 @@
-"""Checks of the arrays of a metric, and factors as classes."""
+"""The arrays of a metric, checked, and factors as classes."""
 
 import numpy as np
-from jaxtyping import Int, Real
+from jaxtyping import Float, Int, Real
+
+from unpick.arrays import Array, to_numpy
 
 
-def check(
-    codes: Real[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "m k"],
+def tables(
+    codes: Array,
+    factors: Array,
     *,
     rows: int = 2,
     latents: int = 1,
     n_factors: int = 1,
-) -> None:
-    """Raise for too few rows, latents or factors, and for numbers that are not finite.
+) -> tuple[Float[np.ndarray, "n d"], Real[np.ndarray, "n k"]]:
+    """Codes and factors as numpy arrays; raises for too few rows, latents or factors.
 
     Args:
         codes: One row an observation.
@@ -21,12 +23,9 @@ def check(
         latents: The fewest columns of codes.
         n_factors: The fewest columns of factors.
     """
-    if codes.ndim != 2 or factors.ndim != 2:
-        raise ValueError(
-            "codes and factors must be matrices, one row an observation, "
-            f"got shapes {codes.shape} and {factors.shape}"
-        )
-    (n, d), (m, k) = codes.shape, factors.shape
+    z = to_numpy("codes", codes, "observations, latents", floating=True)
+    w = to_numpy("factors", factors, "observations, factors")
+    (n, d), (m, k) = z.shape, w.shape
     if n != m or n < rows:
         raise ValueError(
             f"codes and factors must have the same {rows} or more rows, got {n} and {m}"
@@ -35,11 +34,7 @@ def check(
         raise ValueError(f"codes must have at least {latents} columns, got {d}")
     if k < n_factors:
         raise ValueError(f"factors must have at least {n_factors} columns, got {k}")
-    for name, array in (("codes", codes), ("factors", factors)):
-        if not np.isfinite(array).all():
-            raise ValueError(
-                f"{name} must be finite, got {(~np.isfinite(array)).sum()} that are not"
-            )
+    return z, w
 
 
 def classes(factors: Real[np.ndarray, "n k"], bins: int | None = None) -> Int[np.ndarray, "n k"]:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Bool, Float, Int
 
+from unpick.arrays import Array
 from unpick.metrics.draws import fixed_factor_groups, shared_factor_pairs
-from unpick.metrics.inputs import check, classes
+from unpick.metrics.inputs import classes, tables
 from unpick.metrics.logistic import logistic_regression
 
 CODES_AT_ONCE = 2**18  # numbers gathered at a time: they stay in a core's cache
@@ -49,8 +50,8 @@ class BetaVAEScore:
 
 
 def factor_vae_score(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     train: int = 10_000,
     evaluations: int = 5_000,
@@ -85,7 +86,7 @@ def factor_vae_score(
         factor_bins: For each factor, if factors are continuous.
         rng: Draws factors, values and rows.
     """
-    check(codes, factors, n_factors=2)
+    codes, factors = tables(codes, factors, n_factors=2)
     _check_counts(train, evaluations, batch, 2)
     labels = classes(factors, factor_bins)
     variances = codes.var(axis=0, ddof=1, dtype=np.float64)
@@ -108,8 +109,8 @@ def factor_vae_score(
 
 
 def beta_vae_score(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     train: int = 10_000,
     evaluations: int = 5_000,
@@ -136,7 +137,7 @@ def beta_vae_score(
         factor_bins: For each factor, if factors are continuous.
         rng: Draws factors and rows.
     """
-    check(codes, factors, n_factors=2)
+    codes, factors = tables(codes, factors, n_factors=2)
     _check_counts(train, evaluations, batch, 1)
     labels = classes(factors, factor_bins)
     pairs, shared = shared_factor_pairs(labels, train + evaluations, batch, rng)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float
 
-from unpick.metrics.inputs import check, classes
+from unpick.arrays import Array
+from unpick.metrics.inputs import classes, tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,8 @@ class IRS:
 
 
 def irs(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     quantile: float = 0.99,
     factor_bins: int | None = None,
@@ -59,7 +60,7 @@ def irs(
         array([[1. , 0. ],
                [0.5, 0.5]])
     """
-    check(codes, factors)
+    codes, factors = tables(codes, factors)
     if not 0 <= quantile <= 1:
         raise ValueError(f"quantile must lie in 0 to 1, got {quantile}")
     labels = classes(factors, factor_bins)

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float, Int
 from sklearn.metrics import roc_auc_score
 
-from unpick.metrics.division import split_classes
+from unpick.arrays import Array
+from unpick.metrics.division import Rows, split_classes
 from unpick.metrics.information import mutual_information
-from unpick.metrics.inputs import check, histogram_bins
+from unpick.metrics.inputs import histogram_bins
 from unpick.metrics.logistic import logistic_regression
 
 
@@ -35,10 +36,10 @@ class ModularityExplicitness:
 
 
 def modularity_explicitness(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
-    test: tuple[np.ndarray, np.ndarray] | None = None,
+    test: Rows | None = None,
     bins: int = 20,
     factor_bins: int | None = None,
     rng: np.random.Generator | None = None,
@@ -64,8 +65,8 @@ def modularity_explicitness(
         factor_bins: For each factor, if factors are continuous.
         rng: Draws the rows to hold out.
     """
-    check(codes, factors, n_factors=2)
-    (known, labels), (new, wanted) = split_classes(codes, factors, test, factor_bins, rng)
+    split = split_classes(codes, factors, test, factor_bins, rng, n_factors=2)
+    (known, labels), (new, wanted) = split
     known, new = known.astype(np.float64), new.astype(np.float64)
     matrix = mutual_information(histogram_bins(known, bins) - 1, labels)
     per_latent = modularity(matrix)

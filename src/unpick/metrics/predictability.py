@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from unpick.arrays import Array
 from unpick.metrics.division import Rows, split_rows
 from unpick.names import unknown_choice
 
@@ -30,8 +31,8 @@ class DisentanglementScore:
 
 
 def disentanglement_score(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     categorical: Sequence[bool] | None = None,
     *,
     test: Rows | None = None,
@@ -66,20 +67,20 @@ def disentanglement_score(
     """
     if variant not in get_args(Variant):
         raise unknown_choice("variant", variant, Variant)
-    fit, test = split_rows(codes, factors, test, 0.8, rng, rows=5 * NEIGHBOURS)
-    kinds = categorical or [False] * factors.shape[1]
-    if len(kinds) != factors.shape[1]:
+    fit, held = split_rows(codes, factors, test, 0.8, rng, rows=5 * NEIGHBOURS)
+    count = fit[1].shape[1]
+    kinds = [bool(kind) for kind in categorical or ()] or [False] * count
+    if len(kinds) != count:
         raise ValueError(
-            f"categorical must have one entry for each of {factors.shape[1]} factors, "
-            f"got {len(kinds)}"
+            f"categorical must have one entry for each of {count} factors, got {len(kinds)}"
         )
     neighbours = [
         None if np.ptp(known) == 0 else nearest(known, new)
-        for known, new in zip(fit[0].T, test[0].T, strict=True)
+        for known, new in zip(fit[0].T, held[0].T, strict=True)
     ]
     shares = [
         (_accuracies if kind else _explained)(neighbours, known, wanted, variant)
-        for kind, known, wanted in zip(kinds, fit[1].T, test[1].T, strict=True)
+        for kind, known, wanted in zip(kinds, fit[1].T, held[1].T, strict=True)
     ]
     matrix = np.array(shares).T
     ranked = np.sort(matrix, axis=0)

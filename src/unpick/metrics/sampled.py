@@ -40,8 +40,12 @@ def sampled_information(
             f"log_variances must have the shape of the codes, {means.shape}, "
             f"got {log_variances.shape}"
         )
-    if not np.isfinite(log_variances).all():
-        raise ValueError("log_variances must be finite")
+    most = 0.9 * float(np.log(np.finfo(np.result_type(means, log_variances)).max))
+    if np.abs(log_variances).max() > most:
+        raise ValueError(
+            f"log_variances must lie between {-most:.0f} and {most:.0f} in "
+            f"{log_variances.dtype}, got {log_variances.min():g} to {log_variances.max():g}"
+        )
     if points < 1:
         raise ValueError(f"points must be at least 1, got {points}")
     rng = rng or np.random.default_rng(0)
@@ -83,8 +87,9 @@ def mixture_log_density(
             for left in range(0, len(means), width):
                 part = slice(left, left + width)
                 exponent = z[rows, j, None] - centres[j, part]
-                exponent *= exponent
-                exponent *= scale[j, part]
+                with np.errstate(over="ignore"):  # minus infinity is cut off, too
+                    exponent *= exponent
+                    exponent *= scale[j, part]
                 np.maximum(exponent, lowest, out=exponent)
                 sums[rows, j] += np.exp(exponent, out=exponent) @ weights[j, part]
     return np.log(sums / (len(means) * np.sqrt(2 * np.pi)))

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float
 
+from unpick.arrays import Array, to_numpy
 from unpick.metrics.bootstrap import Interval, intervals
 from unpick.metrics.correlation import mean_correlation
 from unpick.metrics.importance import LEARNERS, Learner, dci
 from unpick.metrics.information import mig_sup, mutual_information_gap
-from unpick.metrics.inputs import check, looks_continuous
+from unpick.metrics.inputs import looks_continuous, tables
 from unpick.metrics.interventions import beta_vae_score, factor_vae_score
 from unpick.metrics.irs import irs
 from unpick.metrics.modularity import modularity_explicitness
@@ -97,11 +98,11 @@ class _Computation:
 
 
 def scorecard(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     categorical: Sequence[bool] | None = None,
-    log_variances: Float[np.ndarray, "n d"] | None = None,
+    log_variances: Array | None = None,
     learner: Learner = "fast",
     draws: int = 0,
     only: str | None = None,
@@ -127,7 +128,11 @@ def scorecard(
         progress: Called with the name of each metric before it is computed.
         rng: Draws splits, votes and resamples.
     """
-    check(codes, factors, rows=30, latents=2)
+    codes, factors = tables(codes, factors, rows=30, latents=2)
+    if log_variances is not None:
+        log_variances = to_numpy(
+            "log_variances", log_variances, "observations, latents", floating=True
+        )
     if learner not in LEARNERS:
         raise unknown_choice("learner", learner, Learner)
     rng = rng or np.random.default_rng(0)

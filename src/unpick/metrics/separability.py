@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Real
 from sklearn.svm import LinearSVC
 
+from unpick.arrays import Array
 from unpick.metrics.division import FIT_SHARE, Rows, split_classes, split_rows
 
 
@@ -25,8 +26,8 @@ class SAP:
 
 
 def sap(
-    codes: Float[np.ndarray, "n d"],
-    factors: Real[np.ndarray, "n k"],
+    codes: Array,
+    factors: Array,
     *,
     test: Rows | None = None,
     continuous: bool = False,
@@ -67,7 +68,7 @@ def sap(
         matrix = squared_correlations(*fit)
     else:
         (known, labels), (new, wanted) = split_classes(codes, factors, test, factor_bins, rng)
-        d, k = codes.shape[1], factors.shape[1]
+        d, k = known.shape[1], labels.shape[1]
         matrix = np.empty((d, k))
         for i, j in np.ndindex(d, k):
             matrix[i, j] = _accuracy(known[:, [i]], labels[:, j], new[:, [i]], wanted[:, j])

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array
 from unpick.theory.mechanisms import POINTS
-from unpick.theory.pushforward import check_codes, finite_jacobians, log_normal
+from unpick.theory.pushforward import checked_codes, finite_jacobians, log_normal
 from unpick.theory.quadrature import gaussian_grid
 
 
@@ -30,7 +31,7 @@ class BestEncoder:
 
 def best_encoder(
     decode: Callable[[Tensor], Tensor],
-    z: Float[Tensor, "n d"],
+    z: Array,
     precision: float,
     *,
     nodes: int = 5,
@@ -59,7 +60,7 @@ def best_encoder(
         >>> round(found.deviation[0, 0].item() ** 2, 6)
         0.1
     """
-    check_codes(z)
+    z = checked_codes(z)
     if not 0 < precision < inf:
         raise ValueError(f"precision must be positive and finite, got {precision}")
     if nodes < 1 or nodes ** z.shape[1] > POINTS:
@@ -134,7 +135,7 @@ def log_marginal(
         draws: Draws for each observation; all share the same ones.
         seed: Seed of the draws.
     """
-    check_codes(mean)
+    mean = checked_codes(mean)
     d, freedom = mean.shape[1], 5
     jacobians = finite_jacobians(decode, mean)
     shape = precision * jacobians.mT @ jacobians + torch.eye(d).to(jacobians)

@@ -10,6 +10,8 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
+
 Objective = Literal["log", "plain"]
 Form = Literal["polarized", "exact"]
 LIMIT = 300.0  # nats per latent: a variance of 1e-260, still within a double's range
@@ -35,7 +37,7 @@ class PrecisionBudget:
 
 
 def precision_budget(
-    jacobians: Float[Tensor, "n p d"],
+    jacobians: Array,
     budget: float,
     *,
     objective: Objective = "log",
@@ -104,21 +106,11 @@ def precision_budget(
 
 
 def _log_squares(
-    jacobians: Float[Tensor, "n p d"], budget: float, objective: Objective, kl: Form
+    jacobians: Array, budget: float, objective: Objective, kl: Form
 ) -> Float[Tensor, "n d"]:
     r"""\log c_{ij}^2; raises where the problem has no solution."""
-    if jacobians.ndim != 3 or jacobians.numel() == 0:
-        raise ValueError(
-            "jacobians must have shape (samples, outputs, latents), none of them 0, "
-            f"got {tuple(jacobians.shape)}"
-        )
+    jacobians = to_tensor("jacobians", jacobians, "samples, outputs, latents")
     norms = torch.linalg.vector_norm(jacobians.double(), dim=1)
-    finite = norms.isfinite().all(1)
-    if not finite.all():
-        raise ValueError(
-            f"jacobians must be finite, got {int((~finite).sum())} of {len(norms)} samples with "
-            "columns of infinite or undefined length"
-        )
     used = (norms > 0).sum(1)
     if kl == "polarized" and used.min() < norms.shape[1]:
         raise ValueError(

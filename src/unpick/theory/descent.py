@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.theory.columns import plane_turn
 from unpick.theory.rotation import optimal_rotation, triangular_factors
 
@@ -41,8 +42,8 @@ class Descent:
 
 
 def givens_descent(
-    matrix: Float[Tensor, "p d"],
-    start: Float[Tensor, "d d"] | None = None,
+    matrix: Array,
+    start: Array | None = None,
     *,
     sweeps: int = 40,
     tolerance: float = ORTHOGONAL,
@@ -87,8 +88,8 @@ def givens_descent(
 
 
 def riemannian_descent(
-    matrix: Float[Tensor, "p d"],
-    start: Float[Tensor, "d d"] | None = None,
+    matrix: Array,
+    start: Array | None = None,
     *,
     steps: int = 500,
     push: float = PUSH,
@@ -165,11 +166,10 @@ def _cayley(skew: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
 
 
 def _start(
-    matrix: Float[Tensor, "p d"], start: Float[Tensor, "d d"] | None, tolerance: float
+    matrix: Array, start: Array | None, tolerance: float
 ) -> tuple[Float[Tensor, "k d"], Float[Tensor, "d d"]]:
     """R V and V, where M = Q R: lengths and angles are those of M V."""
-    if matrix.ndim != 2:
-        raise ValueError(f"matrix must have shape (outputs, latents), got {tuple(matrix.shape)}")
+    matrix = to_tensor("matrix", matrix, "outputs, latents").cpu()
     if not optimal_rotation(matrix).log_product.isfinite():
         raise ValueError(
             f"matrix must have linearly independent columns, got {tuple(matrix.shape)} with "
@@ -178,7 +178,9 @@ def _start(
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}")
     identity = torch.eye(matrix.shape[1], dtype=torch.float64)
-    v = identity if start is None else start.double()
+    v = identity
+    if start is not None:
+        v = to_tensor("start", start, "latents, latents").cpu().double()
     if v.shape != identity.shape:
         raise ValueError(f"start must have shape {tuple(identity.shape)}, got {tuple(v.shape)}")
     off = float((v.T @ v - identity).abs().max())

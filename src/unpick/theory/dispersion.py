@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from unpick.arrays import Array, to_tensor
+
 Optimiser = Literal["sgd", "adam"]
 Cost = Callable[[Tensor, Tensor], Tensor]  # of outputs and observations, a value an observation
 
@@ -32,7 +34,7 @@ class LikelihoodTwins:
 
 
 def train_twins(
-    x: Float[Tensor, "n p"],
+    x: Array,
     beta: float,
     variance: float,
     *,
@@ -72,6 +74,7 @@ def train_twins(
     """
     other = beta * variance if twin_variance is None else twin_variance
     _check_positive(beta=beta, variance=variance, twin_variance=other, rate=rate)
+    x = to_tensor("x", x, "observations, outputs").cpu()
     training = _Training(x, latents, hidden, optimiser, steps, seed)
 
     def error(variance: float) -> Cost:
@@ -81,7 +84,7 @@ def train_twins(
 
 
 def train_bernoulli_twins(
-    x: Float[Tensor, "n p"],
+    x: Array,
     beta: float,
     *,
     latents: int = 2,
@@ -107,7 +110,8 @@ def train_bernoulli_twins(
         [False, False, True]
     """
     _check_positive(beta=beta, rate=rate)
-    if x.numel() and not 0 <= x.min() <= x.max() <= 1:
+    x = to_tensor("x", x, "observations, outputs").cpu()
+    if not 0 <= x.min() <= x.max() <= 1:
         raise ValueError(f"x must lie in [0, 1], got {x.min():g} to {x.max():g}")
     training = _Training(x, latents, hidden, optimiser, steps, seed)
 

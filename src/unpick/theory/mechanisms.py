@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array
 from unpick.geometry.columns import ima_contrast
-from unpick.theory.pushforward import check_codes, finite_jacobians, log_normal
+from unpick.theory.pushforward import checked_codes, finite_jacobians, log_normal
 from unpick.theory.quadrature import gaussian_grid
 
 POINTS = 2**18  # most points of a quadrature
@@ -42,7 +43,7 @@ class MechanismGap:
 
 def mechanism_gap(
     decode: Callable[[Tensor], Tensor],
-    z: Float[Tensor, "n d"],
+    z: Array,
     precision: float,
     *,
     nodes: int = 24,
@@ -72,7 +73,7 @@ def mechanism_gap(
         >>> round(found.gap.item(), 5), round(found.contrast.item(), 5)  # -log(0.8)
         (0.22314, 0.22314)
     """
-    check_codes(z)
+    z = checked_codes(z)
     if not 0 < precision < inf:
         raise ValueError(f"precision must be positive and finite, got {precision}")
     if nodes < 1:

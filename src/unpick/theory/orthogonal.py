@@ -4,8 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 
-def nearest_orthogonal(matrices: Float[Tensor, "... p d"]) -> Float[Tensor, "... p d"]:
+
+def nearest_orthogonal(matrices: Array) -> Float[Tensor, "... p d"]:
     r"""Orthogonal polar factor (Bhowal et al. 2024, proposition 7, with its exponent put right).
 
     .. math:: \hat M = M (M^\top M)^{-1/2} = U V^\top
@@ -25,13 +27,12 @@ def nearest_orthogonal(matrices: Float[Tensor, "... p d"]) -> Float[Tensor, "...
                 [-0.1644,  0.9864],
                 [ 0.0000,  0.0000]])
     """
-    if matrices.ndim < 2 or not 1 <= matrices.shape[-1] <= matrices.shape[-2]:
+    matrices = to_tensor("matrices", matrices, "..., rows, columns")
+    if matrices.shape[-1] > matrices.shape[-2]:
         raise ValueError(
             "matrices must have shape (..., rows, columns) with at least as many rows as columns, "
             f"got {tuple(matrices.shape)}"
         )
-    if not matrices.isfinite().all():
-        raise ValueError("matrices must be finite")
     u, values, vh = torch.linalg.svd(matrices.double(), full_matrices=False)
     rounding = matrices.shape[-2] * torch.finfo(matrices.dtype).eps * values[..., :1]
     zero = (values <= rounding).any(-1)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.geometry.jacobian import decoder_jacobians
 
 
@@ -30,9 +31,7 @@ class PushForward:
     along_latents: Float[Tensor, "n d"]
 
 
-def push_forward(
-    decode: Callable[[Tensor], Tensor] | Float[Tensor, "n p d"], z: Float[Tensor, "n d"]
-) -> PushForward:
+def push_forward(decode: Callable[[Tensor], Tensor] | Array, z: Array) -> PushForward:
     r"""Change of variables from N(0, I) to the image of a decoder (Allen 2024, eq. 10 and 12).
 
     .. math:: \log p(f(z)) = \log p(z) - \sum_i \log s_i
@@ -52,7 +51,7 @@ def push_forward(
         >>> (found.along_latents.exp() * (2 * torch.pi) ** 0.5)[0]
         tensor([0.5000, 2.0000], dtype=torch.float64)
     """
-    check_codes(z)
+    z = checked_codes(z)
     jacobians = finite_jacobians(decode, z)
     n, d = z.shape
     if jacobians.ndim != 3 or (len(jacobians), jacobians.shape[2]) != (n, d):
@@ -76,21 +75,19 @@ def push_forward(
     )
 
 
-def check_codes(z: Float[Tensor, "..."]) -> None:
-    """Raise unless z holds finite codes, shape (codes, latents)."""
-    if z.ndim != 2 or z.numel() == 0:
-        raise ValueError(
-            f"z must have shape (codes, latents), neither of them 0, got {tuple(z.shape)}"
-        )
-    if not z.isfinite().all():
-        raise ValueError(f"z must be finite, got {z[~z.isfinite()][0].item()}")
+def checked_codes(z: Array) -> Float[Tensor, "n d"]:
+    """Codes as a tensor; raises unless they are finite and of shape (codes, latents)."""
+    return to_tensor("z", z, "codes, latents")
 
 
 def finite_jacobians(
-    decode: Callable[[Tensor], Tensor] | Float[Tensor, "..."], z: Float[Tensor, "n d"]
+    decode: Callable[[Tensor], Tensor] | Array, z: Float[Tensor, "n d"]
 ) -> Float[Tensor, "..."]:
     """The Jacobians of a decoder, or given ones, in double precision; raises if not finite."""
-    jacobians = decode if isinstance(decode, Tensor) else decoder_jacobians(decode, z)
+    if callable(decode):
+        jacobians = decoder_jacobians(decode, z)
+    else:
+        jacobians = to_tensor("decode", decode, "codes, outputs, latents").to(z.device)
     if not jacobians.isfinite().all():
         got = jacobians[~jacobians.isfinite()][0].item()
         raise ValueError(f"decode must have finite Jacobians, got an entry {got}")

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
+
 EQUAL = 1e-9  # relative difference of singular values that count as equal
 BYTES = 2**24  # of Jacobians that are factorised at a time
 
@@ -43,9 +45,7 @@ class OptimalRotation:
         return columns.gather(-1, order[..., None, :].expand(same.shape))
 
 
-def optimal_rotation(
-    jacobian: Float[Tensor, "*n p d"], *, tolerance: float = EQUAL
-) -> OptimalRotation:
+def optimal_rotation(jacobian: Array, *, tolerance: float = EQUAL) -> OptimalRotation:
     r"""Turn latent axes so that the columns are orthogonal (Zietlow 2022, eq. 3.23, prop. 6).
 
     .. math:: \min_V \prod_j \|M V e_j\| = \prod_j s_j \quad at \quad M = U S V^\top
@@ -63,14 +63,7 @@ def optimal_rotation(
         >>> [round(float(x), 3) for x in (found.log_product.exp(), 150**0.5, found.excess.exp())]
         [11.576, 12.247, 1.058]
     """
-    if jacobian.ndim < 2 or jacobian.numel() == 0:
-        raise ValueError(
-            "jacobian must have shape (outputs, latents) or (samples, outputs, latents), none of "
-            f"them 0, got {tuple(jacobian.shape)}"
-        )
-    if not jacobian.isfinite().all():
-        bad = int((~jacobian.isfinite()).sum())
-        raise ValueError(f"jacobian must be finite, got {bad} entries that are not")
+    jacobian = to_tensor("jacobian", jacobian, "..., outputs, latents")
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}")
     small = triangular_factors(jacobian)
