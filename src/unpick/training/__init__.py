@@ -1,7 +1,8 @@
 """One loop, for an ensemble of members at once."""
 
 from unpick.training.config import Adagrad, Adam, RunConfig
-from unpick.training.loop import Ensemble, Tick, Training, ticks, train
+from unpick.training.in_memory import Ensemble, train
+from unpick.training.loop import Tick, Training, ticks
 from unpick.training.presets import preset
 
 __all__ = [

@@ -8,7 +8,7 @@ import math
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
 
 from unpick.data import DataConfig
 from unpick.models import ModelConfig
@@ -75,6 +75,7 @@ class RunConfig:
             if not least <= value < 2**40:
                 bound = f"at least {least}" if value < least else "below 2**40"
                 raise ValueError(f"{name} must be {bound}, got {value}")
+        check_numbers(self)
         for entry in dataclasses.fields(self.objective):
             value = getattr(self.objective, entry.name)
             if entry.type is float and not 0 <= value < math.inf:
@@ -108,6 +109,19 @@ class RunConfig:
             if hints.get(name) is float:
                 document["objective"][name] = 0
         return json.dumps(document, sort_keys=True)
+
+
+def check_numbers(config: Any) -> None:  # noqa: ANN401
+    """Raise unless all numbers in a configuration are finite, and whole ones below 2**40."""
+    for entry in dataclasses.fields(config):
+        value = getattr(config, entry.name)
+        if dataclasses.is_dataclass(value):
+            check_numbers(value)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, float) and not math.isfinite(each):
+                raise ValueError(f"{entry.name} must be finite, got {each}")
+            if isinstance(each, int) and abs(each) >= 2**40:
+                raise ValueError(f"{entry.name} must be below 2**40, got {each}")
 
 
 def identity(config: Any) -> str:  # noqa: ANN401
@@ -153,25 +167,51 @@ def _each(hint: Any, items: Sequence[Any]) -> Iterator[Any]:  # noqa: ANN401
 T = TypeVar("T")
 
 
-def from_json(document: dict[str, Any], kind: type[T]) -> T:
+def from_json(document: Any, kind: type[T]) -> T:  # noqa: ANN401
     """The inverse of `to_json`; an unknown type or field is an error, never ignored."""
+    if not isinstance(document, dict):
+        raise ValueError(f"expected a {kind.__name__}, got {_short(document)}")
     tag, hints = document.get("type"), get_type_hints(kind)
     if tag != kind.__name__:
-        raise ValueError(f"expected a {kind.__name__}, got {tag!r}")
+        raise ValueError(f"expected a {kind.__name__}, got {_short(tag)}")
     names = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
     unknown, missing = document.keys() - names - {"type"}, names - document.keys()
     if unknown or missing:
         raise ValueError(f"{tag}: unknown fields {sorted(unknown)}, missing {sorted(missing)}")
-    return kind(**{name: _decode(document[name], hints[name]) for name in names})
+    return kind(**{name: _decode(document[name], hints[name], name) for name in names})
 
 
-def _decode(value: Any, hint: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        members = get_args(hint) if get_origin(hint) in (types.UnionType,) else (hint,)
-        for member in members:
-            if member.__name__ == value.get("type"):
-                return from_json(value, member)
-        raise ValueError(f"unknown type {value.get('type')!r}")
-    if isinstance(value, list):
-        return tuple(_decode(v, each) for v, each in zip(value, _each(hint, value), strict=True))
+def _decode(value: Any, hint: Any, name: str) -> Any:  # noqa: ANN401
+    """The value of a field; raises unless it is of the field's type."""
+    members = get_args(hint) if get_origin(hint) is types.UnionType else (hint,)
+    classes = {each.__name__: each for each in members if _is_config(each)}
+    if classes:
+        tag = value.get("type") if isinstance(value, dict) else value
+        if not isinstance(tag, str) or tag not in classes:
+            raise ValueError(f"{name}: unknown type {_short(tag)}")
+        return from_json(value, classes[tag])
+    if get_origin(hint) is tuple and isinstance(value, list):
+        each = _each(hint, value)
+        return tuple(_decode(v, h, name) for v, h in zip(value, each, strict=True))
+    if get_origin(hint) is Literal and isinstance(value, str | int):
+        return value  # the class checks its choices
+    if hint is float and type(value) is int and abs(value) < 2**53:
+        return value
+    if hint not in (int, float, str, bool) or type(value) is not hint:
+        raise ValueError(
+            f"{name} must be of type {getattr(hint, '__name__', hint)}, got {_short(value)}"
+        )
     return value
+
+
+def _is_config(kind: Any) -> TypeGuard[type]:  # noqa: ANN401
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
+def _short(value: Any) -> str:  # noqa: ANN401
+    """The beginning of a value that may be anything."""
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__}"
+    return (
+        repr(value)[:50] if not isinstance(value, int) or abs(value) < 2**53 else "a huge number"
+    )

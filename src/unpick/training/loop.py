@@ -2,10 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from unpick.data import Dataset, split
 from unpick.devices import Precision, autocast, check_precision, find_device, matrix_products
-from unpick.models import Model, NetworkFactory, OwnNetwork, build
+from unpick.models import Model, NetworkFactory, build
 from unpick.models.posterior import Diagonal, family_of
 from unpick.objectives import Adversarial, HasCritic, Paired, Pass, stack, total
 from unpick.training import explicit
@@ -86,10 +85,14 @@ class Training:
         if precision == "fp32" and explicit.applies(self.model, self.objective):
             self.written_out = WrittenOut(self.model, self.objective, config.batch)
         self.step = 0
-        self.stopped: dict[int, int] = {}  # member -> the step at which its loss was not finite
+        self.stopped: dict[int, int] = {}  # member -> the step at which it diverged
+        self.last_terms: dict[int, dict[str, float]] = {}  # of members that diverged, at that step
 
     def advance(self, until: int) -> dict[str, Float[Tensor, "s"]]:
-        """Train up to step `until`; the loss and its terms at the last step taken."""
+        """Train up to step `until`; the loss and its terms at the last step taken.
+
+        It ends before if all members have diverged.
+        """
         if until <= self.step:
             raise ValueError(f"until must be beyond the present step {self.step}, got {until}")
         if self.written_out is not None:
@@ -98,7 +101,14 @@ class Training:
             while self.step < until:
                 values = self._step()
                 self.step += 1
+                if self.all_stopped:
+                    break
         return values
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether all members have diverged."""
+        return len(self.stopped) == len(self.configs)
 
     def _advance_written_out(
         self, written_out: WrittenOut, until: int
@@ -114,10 +124,23 @@ class Training:
                     values = written_out.step(x, eps)
                     loss = values["loss"]
                     if not math.isfinite(loss.dot(loss)):  # the quickest way to look at all
-                        self._freeze(np.flatnonzero(~np.isfinite(loss)).tolist())
+                        self._freeze(np.flatnonzero(~np.isfinite(loss)).tolist(), values)
                     self.optimisers["model"].descend_held(written_out.held, self.step + 1)
                     self.step += 1
+                    if self.all_stopped:
+                        until = self.step
+                        break
         return {name: torch.from_numpy(value) for name, value in values.items()}
+
+    def stop_members_without_finite_weights(self, values: Mapping[str, Tensor]) -> None:
+        """Count members as diverged whose last step left weights that are not finite.
+
+        Args:
+            values: The terms at that step.
+        """
+        tensors = [tensor for o in self.optimisers.values() for tensor in o.values]
+        finite = torch.stack([t.flatten(1).isfinite().all(1) for t in tensors]).all(0)
+        self._freeze((~finite).nonzero()[:, 0].tolist(), values, self.step - 1)
 
     def latent_statistics(self) -> dict[str, Float[Tensor, "s d"]]:
         """Of each latent on validation observations; empty if posteriors are points.
@@ -153,7 +176,7 @@ class Training:
         values = {name: value.detach() for name, value in values.items()}
         self.feed.read_ahead(self.step + 1)  # while a GPU computes; the next line waits for it
         if not values["loss"].sum().isfinite():
-            self._freeze((~values["loss"].isfinite()).nonzero()[:, 0].tolist())
+            self._freeze((~values["loss"].isfinite()).nonzero()[:, 0].tolist(), values)
         self._descend(gradients, networks)
         if isinstance(self.objective, Adversarial):
             assert self.critic is not None
@@ -183,9 +206,16 @@ class Training:
         normal = self.streams.normal(noise, self.step, shape)
         return Pass(self.model, x, normal, self.step, len(self.indices), self.critic, shared)
 
-    def _freeze(self, members: Sequence[int]) -> None:
+    def _freeze(
+        self,
+        members: Sequence[int],
+        values: Mapping[str, Any] | None = None,
+        step: int | None = None,
+    ) -> None:
         for member in set(members) - self.stopped.keys():
-            self.stopped[member] = self.step
+            self.stopped[member] = self.step if step is None else step
+            terms = {name: float(value[member]) for name, value in (values or {}).items()}
+            self.last_terms[member] = terms
             for optimiser in self.optimisers.values():
                 optimiser.freeze(member)
 
@@ -209,8 +239,7 @@ class Training:
                 }
                 optimiser.restore(member, part)
             if (stopped := int(state["stopped"])) >= 0:
-                self._freeze([member])
-                self.stopped[member] = stopped
+                self._freeze([member], step=stopped)
 
 
 def check_data(config: RunConfig, dataset: Dataset, indices: Int[Tensor, "n"]) -> None:
@@ -244,11 +273,11 @@ class Tick(NamedTuple):
 def ticks(training: Training) -> Iterator[Tick]:
     """Train to the end; yield about twice a second and at every log point.
 
-    The end is the last step, or the step at which no member's loss is finite any more.
+    The end is the last step, or the one at which the last member diverged.
     """
     steps = training.config.steps
-    every, pace, last = max(1, steps // LOG_POINTS), 1, training.step == steps
-    if last:
+    every, pace = max(1, steps // LOG_POINTS), 1
+    if last := training.step == steps or training.all_stopped:
         yield Tick(training.step, {}, {}, due=False, last=True)
     while not last:
         started, start = time.perf_counter(), training.step
@@ -258,70 +287,9 @@ def ticks(training: Training) -> Iterator[Tick]:
         terms = {name: value.cpu() for name, value in values.items()}
         rate = (training.step - start) / (time.perf_counter() - started)
         pace = max(1, int(0.5 * rate))
-        last = training.step == steps or len(training.stopped) == len(training.configs)
+        if training.step == steps:
+            training.stop_members_without_finite_weights(values)
+        last = training.step == steps or training.all_stopped
         latents = training.latent_statistics() if training.step == look_point else {}
         due = last or training.step == log_point
         yield Tick(training.step, terms, latents, due, last)
-
-
-@dataclass(frozen=True, eq=False)
-class Ensemble:
-    """Trained members and their log.
-
-    Attributes:
-        configs: One a member.
-        model: Their weights, side by side.
-        log: Records with `step` and, for each term, a value a member.
-        stopped: Members whose loss stopped being finite, and when; their weights are of that step.
-    """
-
-    configs: tuple[RunConfig, ...]
-    model: Model
-    log: tuple[dict[str, object], ...] = ()
-    stopped: dict[int, int] = field(default_factory=dict)
-
-
-def train(
-    config: RunConfig | Sequence[RunConfig],
-    dataset: Dataset | None = None,
-    progress: bool = True,
-    *,
-    device: str = "auto",
-    precision: Precision = "fp32",
-    model: NetworkFactory | None = None,
-) -> Ensemble:
-    """Train one configuration, or several together, in memory.
-
-    Args:
-        config: One, or a sequence whose members differ in seed and scalar hyperparameters.
-        dataset: Loaded from the configuration if left out.
-        progress: Whether to show a bar with the loss terms, the speed and the time left.
-        device: `auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        precision: Of matrix products: `fp32`, `tf32` (CUDA only) or `bf16`.
-        model: Makes networks of your own in place of the configuration's: a function from the
-            shape of an observation, the number of latents and the number of posterior parameters
-            to an encoder and a decoder (`unpick.models.NetworkFactory`).
-
-    Example:
-        >>> from dataclasses import replace
-        >>> from unpick.training import preset
-        >>> config = replace(preset("synth-lin"), steps=20)
-        >>> ensemble = train([replace(config, seed=s) for s in range(3)], progress=False)
-        >>> ensemble.model.members
-        3
-    """
-    from unpick.training.progress import Bars, progress_update
-
-    configs = (config,) if isinstance(config, RunConfig) else tuple(config)
-    if model is not None:
-        own = OwnNetwork.of(model)
-        configs = tuple(replace(c, model=replace(c.model, network=own)) for c in configs)
-    dataset = configs[0].data.load() if dataset is None else dataset
-    training = Training(configs, dataset, device, precision, model)
-    log: list[dict[str, object]] = []
-    with Bars(progress) as bars:
-        for tick in ticks(training):
-            bars.update(progress_update(training, tick))
-            if tick.due:
-                log.append({"step": tick.step, **{k: v.tolist() for k, v in tick.terms.items()}})
-    return Ensemble(configs, training.model.eval(), tuple(log), dict(training.stopped))

@@ -22,7 +22,7 @@ class ProgressUpdate(NamedTuple):
     total: int
     work: float  # of the whole training, in any unit that trainings share
     terms: str
-    stopped: dict[str, int]  # a name for each member whose loss stopped being finite, and when
+    stopped: dict[str, int]  # a name for each member that diverged, and when
 
 
 def progress_update(training: Training, tick: Tick) -> ProgressUpdate:
@@ -123,7 +123,7 @@ class Bars:
         for name in update.stopped.keys() - self.announced:
             self.announced.add(name)
             step = update.stopped[name]
-            self.progress.console.print(f"{name}: loss not finite at step {step}; frozen")
+            self.progress.console.print(f"{name}: diverged at step {step}, not finite; frozen")
 
     def _add(self, label: str, total: float | int, completed: int = 0) -> TaskID:
         return self.progress.add_task(label, total=total, completed=completed, speed="", terms="")
