@@ -15,7 +15,7 @@ from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, ModelConfig, build
 from unpick.objectives import AE, BetaVAE
 from unpick.runs import Runner, folder, make
-from unpick.runs.disk import checkpoints
+from unpick.runs.checkpoint import checkpoints
 from unpick.runs.event_log import open_events, traversals, write_record
 from unpick.runs.executor import train_group
 from unpick.training import Adam, RunConfig

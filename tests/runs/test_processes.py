@@ -58,14 +58,18 @@ def finish(process):
     return [read(Path(line.split("  ")[0])) for line in out.splitlines()], err
 
 
-def wait_for_checkpoint(root, process, but_not=frozenset()):
+def wait_for(look, process):
+    """What `look` finds, as soon as it finds something."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        there = {file.name for file in root.glob("*/checkpoint-*")} - but_not
-        if there:
-            return there
+        if found := look():
+            return found
         time.sleep(0.01)
     return set()
+
+
+def wait_for_checkpoint(root, process, but_not=frozenset()):
+    return wait_for(lambda: {file.name for file in root.glob("*/checkpoint-*")} - but_not, process)
 
 
 def digests(runs):
@@ -96,11 +100,7 @@ def kill_everything(process):
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path):
-    expected = [
-        run
-        for two in (FOUR[:2], FOUR[2:])
-        for run in make(two, Runner(tmp_path / "whole", jobs=1, progress=False))
-    ]
+    expected = make(FOUR, Runner(tmp_path / "whole", jobs=1, progress=False))
     rng, root, seen = random.Random(0), tmp_path / "killed", set()
     for kill in (kill_a_worker, kill_the_parent, kill_everything):
         process = start(root, "--no-progress")
@@ -125,36 +125,41 @@ def test_two_processes_share_one_run(tmp_path):
     assert "waiting for another process" in err_1 + err_2
 
 
-def wait_until_it_waits(process):
-    """Until it or a worker of it wants a lock."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with contextlib.suppress(FileNotFoundError):
-            for each in (process.pid, *children(process)):
-                opened = [os.readlink(file) for file in Path(f"/proc/{each}/fd").iterdir()]
-                if any(file.endswith("/lock") for file in opened):
-                    return
-        time.sleep(0.01)
-    raise AssertionError("nobody got as far as the locks")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("send", "jobs"), [(os.kill, 2), (os.killpg, 1)], ids=["parent", "terminal"]
+    ("send", "number", "jobs"),
+    [
+        (os.kill, signal.SIGINT, 2),
+        (os.killpg, signal.SIGINT, 1),
+        (os.kill, signal.SIGTERM, 1),
+        (os.killpg, signal.SIGTERM, 2),
+    ],
 )
-def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, send, jobs):
-    """Sent to a process whose workers train, and to one that waits, itself or its workers."""
-    process = start(tmp_path, "--steps", "1000000")
-    assert wait_for_checkpoint(tmp_path, process)
-    os.killpg(process.pid, signal.SIGSTOP)  # with its locks, while the second starts
-    second = start(tmp_path, "--steps", "1000000", "--jobs", str(jobs))
-    wait_until_it_waits(second)
-    os.killpg(process.pid, signal.SIGCONT)
-    for waiting in (second, process):
-        send(waiting.pid, signal.SIGINT)
-        _, err = waiting.communicate(timeout=120)
-        assert waiting.returncode == 130
-        assert err.rstrip().endswith("run the same command again to go on")
-        assert "Traceback" not in err
-    assert list(tmp_path.glob("*/checkpoint-*"))
+def test_a_signal_leaves_a_run_that_goes_on(tmp_path, send, number, jobs):
+    """Sent twice, to the process or to all processes of a terminal, between two checkpoints."""
+    options = ("--steps", "1000000", "--checkpoint-seconds", "1e6", "--jobs", str(jobs))
+    process = start(tmp_path, *options)
+    assert wait_for(lambda: len([*tmp_path.glob("*/config.json")]) == 4, process)
+    for pause in (0.2, 0.0):
+        time.sleep(pause)
+        with contextlib.suppress(ProcessLookupError):
+            send(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    assert err.rstrip().endswith("run the same command again to go on")
+    assert "Traceback" not in err
+    assert not running(process.pid)
+    assert len({*tmp_path.glob("*/checkpoint-*")}) == 4  # one for each seed
     assert not [run for run in tmp_path.iterdir() if read(run)]
+
+
+def running(group):
+    """Processes of a group that still run; zombies do not."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            _, _, rest = stat.read_text().rpartition(")")
+            state, _, its_group = rest.split()[:3]
+            if int(its_group) == group and state != "Z":
+                found.append(stat)
+    return found

@@ -11,7 +11,8 @@ from unpick.data.synthetic import SynthLin
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.objectives import AE, BetaVAE
 from unpick.runs import DamagedRun, Runner, folder, load_together, make
-from unpick.runs.disk import append_log, checkpoints, create, save_checkpoint, trim_logs
+from unpick.runs.checkpoint import checkpoints, save_checkpoint
+from unpick.runs.disk import create
 from unpick.runs.executor import _common_step, plan, train_group
 from unpick.training import Adam, RunConfig, Training, train
 
@@ -71,7 +72,32 @@ def test_a_member_that_diverged_says_so_in_real_json(tmp_path):
     for run in (wild, tame):
         strict((run.path / "results.json").read_text())
         records = [strict(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
-        assert records[-1]["step"] == 60
+        assert records == run.log()
+    assert tame.log()[-1]["step"] == 60
+    assert wild.log()[-1]["step"] == wild.results["stopped"] + 1
+
+
+def without_seconds(run):
+    return {name: value for name, value in run.results.items() if name not in OF_TIME}
+
+
+OF_TIME = ("seconds", "digest", "files")  # environment.json, too, depends on the machine
+
+
+def test_a_run_that_diverges_is_the_same_alone_and_in_company(tmp_path):
+    wild = replace(SMALL, optimiser=Adam(1e30))
+    company = quiet([SMALL, wild, *SEEDS[1:]], tmp_path / "company")[1]
+    (alone,) = quiet([wild], tmp_path / "alone")
+    assert without_seconds(alone) == without_seconds(company)
+    assert alone.log() == company.log()
+
+
+def test_weights_that_are_not_finite_after_the_last_step_count_as_diverged(tmp_path):
+    """The loss of a step is of the weights before it."""
+    fast = replace(SMALL, optimiser=Adam(3e38), steps=1)
+    steady, wild = quiet([replace(SMALL, steps=1), fast], tmp_path)
+    assert not all(weight.isfinite().all() for weight in wild.model().parameters())
+    assert (steady.results["stopped"], wild.results["stopped"]) == (None, 0)
 
 
 def test_training_ends_when_nobody_is_left(tmp_path):
@@ -91,6 +117,17 @@ def damage_weights(path):
     file.write_bytes(content)
 
 
+def edit_terms(path):
+    text = (path / "results.json").read_text()
+    digit = text.index('"loss": ') + len('"loss": ')
+    (path / "results.json").write_text(text[:digit] + "9" + text[digit + 1 :])
+
+
+def edit_log(path):
+    text = (path / "log.jsonl").read_text()
+    (path / "log.jsonl").write_text(text.replace('"step": 7,', '"step": 8,'))
+
+
 def damage_config(path):
     document = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps({**document, "steps": 61}))
@@ -102,11 +139,14 @@ def damage_config(path):
         (damage_weights, "weights.safetensors does not match its checksum"),
         (lambda p: (p / "weights.safetensors").unlink(), "weights.safetensors is missing"),
         (lambda p: (p / "results.json").write_text("{"), "results.json cannot be read"),
+        (edit_terms, "results.json does not match its digest"),
+        (edit_log, "log.jsonl does not match its checksum"),
+        (lambda p: (p / "latents.jsonl").unlink(), "latents.jsonl is missing"),
         (lambda p: (p / "config.json").write_text("[]"), "config.json cannot be read"),
         (lambda p: (p / "config.json").unlink(), "there is no config.json"),
         (damage_config, "does not match the hash in the folder's name"),
     ],
-    ids=["weights", "no weights", "results", "config", "no config", "other config"],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_damaged_folder_is_named_and_refused(tmp_path, damage, message):
     (run,) = quiet(SEEDS[:1], tmp_path)
@@ -137,14 +177,13 @@ def test_a_half_done_run_goes_on_and_ends_like_an_uninterrupted_one(tmp_path):
     whole = quiet(SEEDS, tmp_path / "whole")
     half_done(tmp_path / "half")
     path = folder(SEEDS[0], tmp_path / "half")
-    append_log(path, [{"step": 30, "loss": 0.0}, {"step": 31, "loss": 0.0}])
-    with (path / "log.jsonl").open("a") as log:
-        log.write('{"step": 3')  # cut off by a kill
+    with (path / "log.jsonl").open("a") as log:  # of a version that had no logs in checkpoints
+        log.write('{"step": 30, "loss": 0.0}\n{"step": 31, "loss": 0.0}\n{"step": 3')
     runs = quiet(SEEDS, tmp_path / "half")
     for a, b in zip(whole, runs, strict=True):
         assert a.results["weights_sha256"] == b.results["weights_sha256"]
         assert not checkpoints(b.path)
-    assert [record["step"] for record in runs[0].log()] == list(range(30, 61))
+    assert [record["step"] for record in runs[1].log()] == list(range(31, 61))
 
 
 def test_ctrl_c_leaves_a_checkpoint_of_the_step_at_which_it_came(tmp_path):
@@ -215,12 +254,6 @@ def test_what_a_kill_left_is_swept_up(tmp_path):
     assert create(SMALL, tmp_path) == path
     assert not half.exists()
     assert (path / ".hidden").exists()
-
-
-def test_the_log_is_cut_where_training_goes_on(tmp_path):
-    append_log(tmp_path, [{"step": s} for s in (10, 20, 30)])
-    trim_logs(tmp_path, 20)
-    assert (tmp_path / "log.jsonl").read_text() == '{"step": 10}\n{"step": 20}\n'
 
 
 def test_small_families_are_shared_out_and_big_networks_train_alone():

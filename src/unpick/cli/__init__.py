@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Commands import heavy modules when they run."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,9 +40,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(141)
     except (ValueError, OSError) as error:
         fail(str(error))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it is the same wish
         write("interrupted; run the same command again to go on", sys.stderr)
-        sys.exit(130)
+        sys.exit(128 + int(stop.args[0] if stop.args else signal.SIGINT))  # as shells have it
     sys.exit(0)
 
 

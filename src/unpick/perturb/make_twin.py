@@ -19,7 +19,15 @@ from unpick.perturb.contest import Contest, Losses, train_in_slices
 from unpick.perturb.pictures import draw_pictures
 from unpick.perturb.select_restarts import check_score, score_restarts, select_restarts
 from unpick.runs import Runner, disk, load_together, make
-from unpick.runs.executor import locked, trains_together
+from unpick.runs.checkpoint import (
+    checkpoints,
+    drop_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
+from unpick.runs.executor import is_small
+from unpick.runs.lock import locked
+from unpick.runs.stop import checked, stoppable
 from unpick.training.config import to_json, without_paths
 from unpick.training.progress import Bars, ProgressUpdate
 
@@ -52,15 +60,19 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
     model = load_together([runs[k] for k in choice.entangled + choice.disentangled])
     contest = Contest(config, dataset, model)
     under_way = runner.root / f"{twin.name}-change-{twin.recipe}"
-    with Bars(runner.progress) as bars, locked([under_way], bars.update):
+    with (
+        stoppable() as stop,
+        Bars(runner.progress) as bars,
+        locked([under_way], show := checked(bars.update, stop)),
+    ):
         if (twin.folder / twin.file).exists():  # made by another process meanwhile
             return twin
-        small = trains_together(config.base, dataset.shape, runner)
+        small = is_small(config.base, dataset.shape, runner)
         with threads(1 if small else torch.get_num_threads()):
-            train(contest, under_way, runner.checkpoint_seconds, bars.update)
+            train(contest, under_way, runner.checkpoint_seconds, show)
             table, level = contest.tabulate()
-            before = refit_losses(contest, bars.update, changed=False)
-            after = refit_losses(contest, bars.update, changed=True)
+            before = refit_losses(contest, show, changed=False)
+            after = refit_losses(contest, show, changed=True)
         size = table.abs().flatten(1).mean(1)
         report = {
             "candidates": [asdict(each) for each in candidates],
@@ -117,13 +129,19 @@ def train(
 ) -> None:
     """Train the change to the end, from the last checkpoint if there is one."""
     disk.remove_partial_files(folder)
-    if found := disk.checkpoints(folder):
-        contest.restore(max(found), disk.load_checkpoint(found[max(found)]))
+    if found := checkpoints(folder):
+        contest.restore(max(found), load_checkpoint(found[max(found)]))
     saved, steps = time.monotonic(), contest.config.steps
     for losses in train_in_slices(contest):
         terms = "  ".join(f"{name} {value:.5g}" for name, value in losses._asdict().items())
-        show(ProgressUpdate("change", "change", contest.step, steps, 0.0, terms, {}))
-        if time.monotonic() - saved > seconds:
-            disk.save_checkpoint(folder, contest.step, contest.state())
-            disk.drop_checkpoints(folder, but=contest.step)
+        halted = None
+        try:
+            show(ProgressUpdate("change", "change", contest.step, steps, 0.0, terms, {}))
+        except KeyboardInterrupt as halt:  # save a checkpoint of this step first
+            halted = halt
+        if halted or time.monotonic() - saved > seconds:
+            save_checkpoint(folder, contest.step, contest.state())
+            drop_checkpoints(folder, but=contest.step)
             saved = time.monotonic()
+        if halted:
+            raise halted

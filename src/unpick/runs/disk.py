@@ -4,23 +4,21 @@ config.json        the configuration; its hash ends the folder's name
 environment.json   versions and machine
 log.jsonl          the loss and its terms, about 200 records
 latents.jsonl      statistics of each latent, every 500 steps
-checkpoint-...     while training: all that is needed to resume
+checkpoint-...     while training: all that is needed to resume, the logs included
 weights.safetensors, results.json    the result; results.json is written last and marks the end
+lock               held while the run is trained (`lock.py`)
 measures/          cached measures (`unpick.probe`)
 tensorboard/       event files, if they were asked for (`event_log.py`)
 
 Every file is written under a temporary name and renamed, so that no file is half written. Nothing
-is pickled. A file that does not match its checksum is refused, never repaired.
+is pickled. A file that does not match its checksum is refused, never repaired (`results.py`).
 """
 
-import contextlib
 import hashlib
 import json
-import math
 import os
 import platform
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,18 +33,12 @@ import unpick
 from unpick.data import checksums
 from unpick.devices import find_device
 from unpick.models import Model, NetworkFactory, OwnNetwork, build
+from unpick.runs.checkpoint import checkpoints, drop_checkpoints
+from unpick.runs.files import DamagedRun, damaged, parse_json, read_bytes, write
+from unpick.runs.results import parse_log, read_results, seal
 from unpick.training.config import RunConfig, dumps, from_json
 
-LOGS = ("log.jsonl", "latents.jsonl")
-
-
-class DamagedRun(ValueError):
-    """A run folder is damaged; the message names the folder and the reason."""
-
-
-def damaged(path: Path, what: str) -> DamagedRun:
-    """The error to raise about a folder."""
-    return DamagedRun(f"{path}: {what}; delete the folder to train this run again")
+__all__ = ["DamagedRun", "Run", "read", "write"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +61,16 @@ class Run:
 
     def log(self) -> list[dict[str, Any]]:
         """The records logged while training."""
-        return [json.loads(line) for line in (self.path / "log.jsonl").read_text().splitlines()]
+        return read_log(self.path, "log.jsonl")
 
     def latents(self) -> dict[str, Tensor]:
         """Statistics of each latent: `step` (t,); `deviation`, `variance`, `kl`, each (t, d).
 
         On validation observations, every 500 steps; empty for point posteriors.
         """
-        try:
-            lines = (self.path / "latents.jsonl").read_text().splitlines()
-            records = [json.loads(line) for line in lines]
-            columns = {n: [record[n] for record in records] for n in (records or [{}])[0]}
-            return {n: torch.from_numpy(np.array(v, dtype=float)) for n, v in columns.items()}
-        except (OSError, ValueError, KeyError):
-            raise damaged(self.path, "latents.jsonl cannot be read") from None
+        records = read_log(self.path, "latents.jsonl")
+        columns = {n: [record[n] for record in records] for n in (records or [{}])[0]}
+        return {n: torch.from_numpy(np.array(v, dtype=float)) for n, v in columns.items()}
 
     def model(self) -> Model:
         """The trained model, an ensemble of one."""
@@ -100,7 +88,16 @@ def load_together(runs: Sequence[Run]) -> Model:
     config, shape, decodes = built.pop()
     seeds = [run.config.seed for run in runs]
     model = build(config, shape, seeds, decodes, runs[0].network)
-    members = [safetensors.torch.load_file(run.path / "weights.safetensors") for run in runs]
+    members = []
+    for run in runs:
+        try:
+            members.append(safetensors.torch.load_file(run.path / "weights.safetensors"))
+            expected = {name: tensor.shape[1:] for name, tensor in model.state_dict().items()}
+            fits = {name: tensor.shape for name, tensor in members[-1].items()} == expected
+        except (OSError, SafetensorError):
+            fits = False
+        if not fits:
+            raise damaged(run.path, "weights.safetensors is not of this configuration's model")
     model.load_state_dict({name: torch.stack([m[name] for m in members]) for name in members[0]})
     return model.to(find_device(runs[0].device)).eval()
 
@@ -120,33 +117,40 @@ def create(config: RunConfig, root: Path, device: str = "cpu", precision: str = 
     remove_partial_files(path)
     now = environment() | {"device": device, "precision": precision}
     now["data"] = checksums(config.data)
-    record_environment(path / "environment.json", now)
+    record_environment(path, now)
     if not (path / "config.json").exists():
         write(path / "config.json", dumps(config).encode())
     read_config(path)
     return path
 
 
-def record_environment(file: Path, now: dict[str, object]) -> None:
+def record_environment(path: Path, now: dict[str, object]) -> None:
     """Write an environment; if there is another one already, under `earlier` in it."""
-    before: dict[str, Any] = {}
-    with contextlib.suppress(OSError, ValueError):
-        before = dict(json.loads(file.read_text()))
-    earlier = before.pop("earlier", [])
-    if before and before != now:
-        earlier = [*earlier, before]
-    write(file, json.dumps(now | ({"earlier": earlier} if earlier else {}), indent=2).encode())
+    file, before = path / "environment.json", dict[str, Any]()
+    if file.exists():
+        try:
+            before = parse_json(read_bytes(file))
+            earlier = before.pop("earlier", [])
+            fits = isinstance(earlier, list)
+        except (OSError, ValueError, AttributeError, TypeError):
+            fits = False
+        if not fits:
+            raise damaged(path, "environment.json cannot be read")
+        if before and before != now:
+            earlier = [*earlier, before]
+        now = now | ({"earlier": earlier} if earlier else {})
+    write(file, json.dumps(now, indent=2).encode())
 
 
 def read_config(path: Path) -> RunConfig:
     """The configuration in a run folder, checked against the folder's name."""
     try:
-        config = from_json(json.loads((path / "config.json").read_text()), RunConfig)
+        config = from_json(parse_json(read_bytes(path / "config.json")), RunConfig)
     except FileNotFoundError:
         raise damaged(path, "there is no config.json") from None
-    except (ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise damaged(path, f"config.json cannot be read ({error})") from None
-    if not path.name.endswith(config.identity()):
+    if not path.absolute().name.endswith(config.identity()):
         raise damaged(path, "config.json does not match the hash in the folder's name")
     return config
 
@@ -159,54 +163,29 @@ def read(path: Path, device: str = "cpu", network: NetworkFactory | None = None)
         device: Where the run's model is put when it is loaded.
         network: Makes the networks, if the run has networks of the user's own.
     """
-    if not (path / "results.json").exists():
+    if not is_finished(path):
         return None
     config = read_config(path)
     if network is not None and isinstance(config.model.network, OwnNetwork):
         config.model.network.check(network)
     try:
-        results = json.loads((path / "results.json").read_text())
-        digest, _ = results["weights_sha256"], results["seconds"]
-    except (ValueError, KeyError, TypeError):
-        raise damaged(path, "results.json cannot be read") from None
-    weights = path / "weights.safetensors"
-    if not weights.exists():
-        raise damaged(path, "weights.safetensors is missing")
-    if hashlib.sha256(weights.read_bytes()).hexdigest() != digest:
-        raise damaged(path, "weights.safetensors does not match its checksum")
+        results = read_results(path, config.identity())
+    except (OSError, ValueError) as error:
+        raise damaged(path, str(error)) from None
     return Run(path, config, results, device, network)
 
 
-def checkpoints(path: Path) -> dict[int, Path]:
-    """The checkpoints in a folder, by step."""
-    found = path.glob("checkpoint-*.safetensors")
-    named = {file: re.fullmatch(r"checkpoint-(\d+)-\w+\.safetensors", file.name) for file in found}
-    return {int(match[1]): file for file, match in named.items() if match}
+def is_finished(path: Path) -> bool:
+    """Whether the run in this folder is marked as finished."""
+    return os.path.lexists(path / "results.json")
 
 
-def save_checkpoint(path: Path, step: int, state: dict[str, Tensor]) -> None:
-    """Write one member's state; the file's name carries its checksum."""
-    content = safetensors.torch.save({k: v.contiguous() for k, v in state.items()})
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    write(path / f"checkpoint-{step:09d}-{digest}.safetensors", content)
-
-
-def drop_checkpoints(path: Path, but: int) -> None:
-    """Drop all checkpoints but that of one step."""
-    for step, file in checkpoints(path).items():
-        if step != but:
-            file.unlink()
-
-
-def load_checkpoint(file: Path) -> dict[str, Tensor]:
-    """Read one member's state, if its checksum is right."""
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest()[:16] != file.stem.split("-")[2]:
-        raise damaged(file.parent, f"{file.name} does not match its checksum")
+def read_log(path: Path, name: str) -> list[dict[str, Any]]:
+    """The records of one of a run's logs."""
     try:
-        return safetensors.torch.load(content)
-    except SafetensorError as error:
-        raise damaged(file.parent, f"{file.name} cannot be read ({error})") from None
+        return parse_log(read_bytes(path / name))
+    except (OSError, ValueError) as error:
+        raise damaged(path, f"{name} cannot be read ({error})") from None
 
 
 def remove_partial_files(path: Path) -> None:
@@ -215,54 +194,28 @@ def remove_partial_files(path: Path) -> None:
         half.unlink()
 
 
-def trim_logs(path: Path, step: int) -> None:
-    """Remove log records after `step`, and a last line that a kill cut off."""
-    for name in LOGS:
-        file, kept = path / name, []
-        for line in file.read_text().splitlines() if file.exists() else ():
-            try:
-                if json.loads(line)["step"] <= step:
-                    kept.append(line + "\n")
-            except ValueError:
-                break
-        write(file, "".join(kept).encode())
+def has_leftovers(path: Path) -> bool:
+    """Whether a kill left files in the folder of a finished run that it has no use for."""
+    return is_finished(path) and bool(checkpoints(path) or [*path.glob(".*.[0-9]*")])
 
 
-def append_log(path: Path, records: Iterable[dict[str, Any]], name: str = "log.jsonl") -> None:
-    """Add records to a log."""
-    with (path / name).open("a") as file:
-        file.writelines(json.dumps(finite(record), allow_nan=False) + "\n" for record in records)
+def sweep(path: Path) -> None:
+    """Remove them. Call it only while holding the lock."""
+    remove_partial_files(path)
+    drop_checkpoints(path)
 
 
-def finite(record: dict[str, Any]) -> dict[str, Any]:
-    """The same record with null for values that are not finite, which JSON cannot hold."""
-    return {name: _finite(value) for name, value in record.items()}
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return value if math.isfinite(value) else None
-
-
-def finish(path: Path, weights: dict[str, Tensor], results: dict[str, Any]) -> None:
-    """Write weights, then results, then drop the checkpoints."""
+def save_weights(path: Path, weights: dict[str, Tensor]) -> str:
+    """Write the weights of a run; their sha256."""
     content = safetensors.torch.save({k: v.cpu().contiguous() for k, v in weights.items()})
     write(path / "weights.safetensors", content)
-    results = {**results, "weights_sha256": hashlib.sha256(content).hexdigest()}
+    return hashlib.sha256(content).hexdigest()
+
+
+def save_results(path: Path, config: RunConfig, results: dict[str, Any]) -> None:
+    """Write the results, which marks the run as finished. Weights and logs must be there."""
+    results = seal(path, config.identity(), results)
     write(path / "results.json", json.dumps(results, indent=2, allow_nan=False).encode())
-    for file in checkpoints(path).values():
-        file.unlink()
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def environment() -> dict[str, object]:

@@ -25,7 +25,8 @@ from torch import Tensor
 from unpick.data import Dataset, split
 from unpick.geometry.polarized import ACTIVE_ABOVE
 from unpick.models import Model
-from unpick.runs.disk import LOGS, Run
+from unpick.runs.disk import Run
+from unpick.runs.results import LOGS
 from unpick.training import Tick, Training
 
 if TYPE_CHECKING:
@@ -75,16 +76,23 @@ class EventLog:
         for writer in self.writers:
             writer.close()
 
-    def add(self, training: Training, tick: Tick) -> None:
-        """Write what is due at this tick."""
+    def add(
+        self, training: Training, tick: Tick, records: Sequence[Sequence[dict[str, Any]]]
+    ) -> None:
+        """Write the records that the members' logs got at this tick, and pictures if they are due.
+
+        After the last step the latents are looked at once more.
+        """
         if not self.writers:
             return
-        latents = tick.latents or (training.latent_statistics() if tick.last else {})
-        tables = (tick.terms if tick.due else {}, latents)
-        values = [{name: value.tolist() for name, value in table.items()} for table in tables]
+        latents = training.latent_statistics() if tick.last and not tick.latents else {}
         for k, writer in enumerate(self.writers):
-            for table in values:
-                write_record(writer, tick.step, {name: each[k] for name, each in table.items()})
+            for record in records[k]:
+                values = {name: value for name, value in record.items() if name != "step"}
+                write_record(writer, record["step"], values)
+            if latents and k not in training.stopped:
+                own = {name: value[k].tolist() for name, value in latents.items()}
+                write_record(writer, tick.step, own)
         steps = training.config.steps
         if tick.last or (
             tick.due and PICTURES * tick.step // steps > PICTURES * self.drawn // steps

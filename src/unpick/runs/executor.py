@@ -1,31 +1,39 @@
 """Make runs: read finished ones, resume interrupted ones, train the rest.
 
-Small networks train as ensembles, split evenly over the worker processes. Large and convolutional
-networks train alone, since an ensemble of them is no faster. A worker has one thread: two threads
-that share a training step wait for each other, two processes do not. On a busy machine the
-difference is tenfold.
+On a CPU small networks whose gradient is written out train as ensembles, split evenly over the
+worker processes; others train alone. So the company of a run never changes its weights. By
+autograd it would, in the last bits: the operations of PyTorch round by where a number lies in a
+tensor. A worker has one thread: two threads that share a training step wait for each other, two
+processes do not. On a busy machine the difference is tenfold.
 """
 
-import contextlib
-import fcntl
+import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import IO, Any
 
 import torch
+from torch import Tensor
 
 from unpick.data import DataConfig, Dataset, split
 from unpick.devices import check_precision, find_device, threads
-from unpick.models import MLP, ModelConfig, NetworkFactory, build
+from unpick.models import MLP, Model, ModelConfig, NetworkFactory, build
 from unpick.runs import disk, event_log
+from unpick.runs.checkpoint import (
+    checkpoints,
+    drop_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
 from unpick.runs.disk import Run
 from unpick.runs.event_log import EventLog
+from unpick.runs.lock import locked, try_lock
+from unpick.runs.logs import Logs
 from unpick.runs.runner import Runner
-from unpick.training import RunConfig, Training, ticks
+from unpick.training import RunConfig, Training, explicit, ticks
 from unpick.training.loop import check_data
 from unpick.training.progress import Bars, ProgressUpdate, progress_update, work
 
@@ -57,11 +65,13 @@ def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
         if min(runner.workers, len(groups)) > 1:
             runner.run(_work, [(group, runner) for group in groups], bars.update)
         else:
-            for group in groups:
-                dataset = datasets[group[0].data]
-                small = trains_together(group[0], dataset.shape, runner)
-                with threads(1 if small else torch.get_num_threads()):
-                    train_group(group, runner, dataset, bars.update)
+            here = [(group, runner, datasets[group[0].data]) for group in groups]
+            runner.run(train_group, here, bars.update)
+    for path in (disk.folder(config, root) for config in wanted):
+        if disk.has_leftovers(path):  # of a kill after the run was finished
+            with try_lock(path) as alone:
+                if alone:
+                    disk.sweep(path)
     runs = {
         config: disk.read(disk.folder(config, root), runner.device, runner.factory)
         for config in wanted
@@ -90,10 +100,17 @@ def plan(
 
 
 def trains_together(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> bool:
-    """Whether members are faster as an ensemble than one by one: on a CPU, small dense ones."""
+    """Whether members train as an ensemble: on a CPU, small ones whose gradient is written out."""
     if find_device(runner.device).type != "cpu":
         return True
-    return isinstance(config.model.network, MLP) and n_weights(config, shape, runner) <= SMALL
+    written_out = explicit.applies(_sample_model(config, shape, runner), config.objective)
+    return written_out and runner.precision == "fp32" and is_small(config, shape, runner)
+
+
+def is_small(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> bool:
+    """Whether one thread is faster than several."""
+    network = config.model.network
+    return isinstance(network, MLP) and n_weights(config, shape, runner) <= SMALL
 
 
 def group_work(
@@ -105,14 +122,18 @@ def group_work(
 
 def n_weights(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> int:
     """How many weights the model of one member has."""
-    return _n_weights(config.model, shape, config.objective.decodes, runner.factory)
+    return sum(p.numel() for p in _sample_model(config, shape, runner).parameters())
 
 
-@cache
-def _n_weights(
+def _sample_model(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> Model:
+    return _build(config.model, shape, config.objective.decodes, runner.factory)
+
+
+@lru_cache(maxsize=1)
+def _build(
     model: ModelConfig, shape: tuple[int, ...], decodes: bool, network: NetworkFactory | None
-) -> int:
-    return sum(p.numel() for p in build(model, shape, [0], decodes, network).parameters())
+) -> Model:
+    return build(model, shape, [0], decodes, network)
 
 
 def train_group(
@@ -123,20 +144,26 @@ def train_group(
     device, precision = str(find_device(runner.device)), runner.precision
     check_precision(precision, find_device(device))  # before there is a folder
     check_data(configs[0], dataset, split(dataset).train)
-    with locked(sorted(paths.values()), show):
+    small = is_small(configs[0], dataset.shape, runner)
+    with locked([*paths.values()], show):
         rest = [config for config in configs if disk.read(paths[config]) is None]
-        for config in rest:
-            disk.create(config, runner.root, device, precision)
         while rest:
-            step, members = _common_step({c: disk.checkpoints(paths[c]) for c in rest})
-            training = Training(members, dataset, device, precision, runner.factory)
-            seconds = runner.checkpoint_seconds
-            folders = [paths[c] for c in members]
-            for path in folders:
-                disk.trim_logs(path, step)
-            with EventLog(folders if runner.log == "tensorboard" else (), step) as events:
-                _train_from(step, training, folders, seconds, show, events)
+            found = {config: checkpoints(paths[config]) for config in rest}
+            step, members = _common_step(found)
+            states = [load_checkpoint(found[c][step]) for c in members] if step else []
+            with threads(_n_threads(states, small)):
+                for config in members:
+                    disk.create(config, runner.root, device, precision)
+                training = Training(members, dataset, device, precision, runner.factory)
+                _train_from(step, states, training, runner, show)
             rest = [config for config in rest if config not in members]
+
+
+def _n_threads(states: Sequence[dict[str, Tensor]], small: bool) -> int:
+    """How many threads train: as many as trained before, since their number changes last bits."""
+    default = 1 if small else torch.get_num_threads()
+    before = int(states[0]["threads"]) if states and "threads" in states[0] else default
+    return max(1, min(before, os.cpu_count() or 1))
 
 
 def _work(configs: list[RunConfig], runner: Runner, show: Show) -> None:
@@ -163,96 +190,66 @@ def _common_step(found: dict[RunConfig, dict[int, Path]]) -> tuple[int, list[Run
 
 def _train_from(
     step: int,
+    states: Sequence[dict[str, Tensor]],
     training: Training,
-    paths: Sequence[Path],
-    seconds: float,
+    runner: Runner,
     show: Show,
-    events: EventLog,
 ) -> None:
     """Train from one step to the end, with checkpoints on the way."""
-    spent = 0.0
-    if step:
-        states = [disk.load_checkpoint(disk.checkpoints(path)[step]) for path in paths]
-        spent = float(states[0].pop("seconds"))
-        training.restore(step, states)
-    logs: dict[str, list[dict[str, Any]]] = {name: [] for name in disk.LOGS}
-    started = saved = time.monotonic()
-    for tick in ticks(training):
-        for name, values in zip(
-            disk.LOGS, (tick.terms if tick.due else {}, tick.latents), strict=True
-        ):
-            if values:
-                record = {"step": tick.step, **{k: v.tolist() for k, v in values.items()}}
-                logs[name].append(record)
-        events.add(training, tick)
-        halted = None
+    paths = [disk.folder(config, runner.root) for config in training.configs]
+    spent = float(states[0]["seconds"]) if states else 0.0
+    logs = Logs(paths, states, step)
+    if states:
         try:
-            show(progress_update(training, tick))
-        except KeyboardInterrupt as halt:  # save a checkpoint of this step first
-            halted = halt
-        if not (tick.last or halted) and time.monotonic() - saved < seconds:
-            continue
-        elapsed = spent + time.monotonic() - started
-        events.flush()
-        for name, records in logs.items():
-            for k, path in enumerate(paths):
-                disk.append_log(path, [_member_record(record, k) for record in records], name)
-            records.clear()
-        if not tick.last:
-            _save(training, paths, elapsed)
+            training.restore(step, states)
+        except (KeyError, RuntimeError, ValueError) as error:
+            what = f"the checkpoint of step {step} is of another model"
+            raise disk.damaged(paths[0], what) from error
+    started = saved = time.monotonic()
+    with EventLog(paths if runner.log == "tensorboard" else (), step) as events:
+        for tick in ticks(training):
+            events.add(training, tick, logs.add(training, tick))
+            halted = None
+            try:
+                show(progress_update(training, tick))
+            except KeyboardInterrupt as halt:  # save a checkpoint of this step first
+                halted = halt
+            if tick.last or not (halted or time.monotonic() - saved >= runner.checkpoint_seconds):
+                continue
+            events.flush()
+            logs.save()
+            _save(training, paths, logs, spent + time.monotonic() - started)
             saved = time.monotonic()
-        if halted and not tick.last:
-            raise halted
+            if halted:
+                raise halted
+    logs.save()
+    _finish(training, paths, logs, spent + time.monotonic() - started)
+
+
+def _save(training: Training, paths: Sequence[Path], logs: Logs, elapsed: float) -> None:
+    """Write new checkpoints of all members, then remove the old ones."""
+    extra = {"seconds": torch.tensor(elapsed), "threads": torch.tensor(torch.get_num_threads())}
+    for k, path in enumerate(paths):
+        save_checkpoint(path, training.step, {**training.state(k), **extra, **logs.tensors(k)})
+    for path in paths:
+        drop_checkpoints(path, but=training.step)
+
+
+def _finish(training: Training, paths: Sequence[Path], logs: Logs, elapsed: float) -> None:
+    """Write the weights of all members, then their results, then remove the checkpoints."""
     weights = training.model.state_dict()
+    sums = [
+        disk.save_weights(path, {name: tensor[k] for name, tensor in weights.items()})
+        for k, path in enumerate(paths)
+    ]
     for k, path in enumerate(paths):
         results = {
             "shape": list(training.dataset.shape),
             "seconds": round(elapsed / len(paths), 3),
             "stopped": training.stopped.get(k),
-            "terms": disk.finite({name: float(values[k]) for name, values in tick.terms.items()}),
+            "terms": logs.last_terms(k),
+            "weights_sha256": sums[k],
         }
-        disk.finish(path, {name: tensor[k] for name, tensor in weights.items()}, results)
-
-
-def _member_record(record: dict[str, Any], k: int) -> dict[str, Any]:
-    return {name: value[k] if isinstance(value, list) else value for name, value in record.items()}
-
-
-def _save(training: Training, paths: Sequence[Path], elapsed: float) -> None:
-    """Write new checkpoints of all members, then remove the old ones."""
-    for k, path in enumerate(paths):
-        state = {**training.state(k), "seconds": torch.tensor(elapsed)}
-        disk.save_checkpoint(path, training.step, state)
+        disk.save_results(path, training.configs[k], results)
     for path in paths:
-        disk.drop_checkpoints(path, but=training.step)
-
-
-@contextlib.contextmanager
-def locked(paths: Sequence[Path], show: Show) -> Iterator[None]:
-    """Hold the locks of run folders inside the block; folders that are missing are made.
-
-    The kernel releases a lock if its process dies. Locks are always taken in the same order, so
-    that two processes cannot deadlock. A waiting process keeps reporting, and so notices a stop.
-    """
-    with contextlib.ExitStack() as stack:
-        for path in paths:
-            path.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context((path / "lock").open("w"))
-            waiting = ProgressUpdate(
-                "lock", "waiting for another process", 0, 1, 0.0, path.name, {}
-            )
-            while not _try_lock(file):
-                show(waiting)
-                time.sleep(0.2)
-                if _try_lock(file):
-                    show(waiting._replace(step=1))
-                    break
-        yield
-
-
-def _try_lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        drop_checkpoints(path)

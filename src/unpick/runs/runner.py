@@ -11,6 +11,7 @@ from unpick.devices import Precision, check_precision, find_device
 from unpick.models import NetworkFactory
 from unpick.names import check_choices
 from unpick.runs.event_log import Log, check_installed
+from unpick.runs.stop import checked, stoppable
 from unpick.runs.workers import Workers
 from unpick.source_files import import_function
 
@@ -80,15 +81,17 @@ class Runner:
         Args:
             function: Importable by name, since worker processes call it.
             arguments: One tuple a call.
-            on_progress: Called here with what the calls report.
+            on_progress: Called here with what the calls report. Ctrl-C and SIGTERM reach a call as
+                a KeyboardInterrupt when it reports.
         """
         processes = min(self.workers, len(arguments))
-        if processes > 1:
-            with Workers(processes) as workers:
-                workers.run(function, arguments, on_progress)
-        else:
+        with stoppable() as stop:
+            if processes > 1:
+                with Workers(processes, stop) as workers:
+                    workers.run(function, arguments, on_progress)
+                return
             for each in arguments:
-                function(*each, on_progress)
+                function(*each, checked(on_progress, stop))
 
 
 @cache
