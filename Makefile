@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test fast bench lint types docs clean
+.PHONY: demo test fast torture bench lint types docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/unpick demo
@@ -14,6 +14,9 @@ test: lint types  # pytest builds the documentation, too
 
 fast: $(VENV)/ready  # without checks of array shapes, which take a third of the time
 	$(PYTEST) -m "not slow"
+
+torture: $(VENV)/ready  # hostile cases by the thousand, for an hour or so; docs/reliability.md
+	for each in $$(grep -l __main__ tests/torture/*.py); do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Arguments of the command line, parsed into dataclasses."""
 
+import dataclasses
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -8,6 +9,10 @@ from typing import Any, NoReturn, TypeVar
 Arguments = list[str]
 T = TypeVar("T")
 
+# What a typing error may ask for by mistake, and no command is meant for.
+MOST = {"seeds": 10_000, "restarts": 10_000, "ensemble": 1000, "jobs": 1000, "levels": 10**6}
+MOST |= {"draws": 10**6, "samples": 10**8, "change_batch": 10**6, "decoder_batches": 10**6}
+
 
 def parse(kind: type[T], arguments: Arguments, program: str, default: T | None = None) -> T:
     """The arguments as a dataclass; tyro explains a mistake in them and exits 2."""
@@ -15,7 +20,26 @@ def parse(kind: type[T], arguments: Arguments, program: str, default: T | None =
 
     flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
     options: dict[str, Any] = {} if default is None else {"default": default}
-    return tyro.cli(kind, args=arguments, prog=program, config=flat, **options)
+    parsed = tyro.cli(kind, args=arguments, prog=program, config=flat, **options)
+    check_limits(parsed)
+    return parsed
+
+
+def check_limits(options: Any) -> None:  # noqa: ANN401
+    """Raise if an option asks for more than a command should start.
+
+    Example:
+        >>> from dataclasses import make_dataclass
+        >>> check_limits(make_dataclass("Options", ["seeds"])(10**9))
+        Traceback (most recent call last):
+        ValueError: seeds must be at most 10000, got 1000000000
+    """
+    for entry in dataclasses.fields(options):
+        value = getattr(options, entry.name)
+        if dataclasses.is_dataclass(value):
+            check_limits(value)
+        elif isinstance(value, int) and value > (most := MOST.get(entry.name, value)):
+            raise ValueError(f"{entry.name} must be at most {most}, got {value}")
 
 
 def parse_known(kind: type[T], arguments: Arguments, program: str, default: T) -> T:

@@ -40,6 +40,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(141)
     except (ValueError, OSError) as error:
         fail(str(error))
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "allocate" not in str(error):
+            raise
+        fail("out of memory; fewer points, latents, samples or jobs need less")
     except KeyboardInterrupt as stop:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it is the same wish
         write("interrupted; run the same command again to go on", sys.stderr)

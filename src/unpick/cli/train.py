@@ -67,7 +67,14 @@ def train(arguments: Arguments) -> None:
         write("  ".join([str(run.path), *terms]))
     stopped = [run for run in runs if run.results["stopped"] is not None]
     for run in stopped:
-        write(f"{run.path.name}: loss not finite at step {run.results['stopped']}", sys.stderr)
+        write(f"{run.path.name}: diverged at step {run.results['stopped']}", sys.stderr)
+    for run in runs:
+        if rose := run.loss_rose():
+            write(
+                f"{run.path.name}: the loss rose from {rose[0]:.4g} to {rose[1]:.4g}; a smaller "
+                "learning rate may help",
+                sys.stderr,
+            )
     if len(stopped) == len(runs):
         fail("every member diverged; a smaller learning rate may help")
 

@@ -51,8 +51,8 @@ class Heads:
     size: int = 64  # height and width
 
     def __post_init__(self) -> None:
-        if self.size < 8:
-            raise ValueError(f"size must be at least 8, got {self.size}")
+        if not 8 <= self.size <= 512:
+            raise ValueError(f"size must lie in 8..512, got {self.size}")
 
     def load(self) -> Dataset:
         """Render the views, or map them if they were rendered before."""

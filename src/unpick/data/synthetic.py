@@ -11,6 +11,7 @@ from torch import Tensor
 from unpick.data.dataset import ArrayStore, Dataset, Factor
 
 SQUARE = (Factor("first"), Factor("second"))
+MOST_VALUES = 10**8  # coordinates of a point cloud, or points of three and six coordinates
 
 
 def unit_square(points: int, seed: int) -> tuple[Float[Tensor, "n 2"], torch.Generator]:
@@ -19,10 +20,13 @@ def unit_square(points: int, seed: int) -> tuple[Float[Tensor, "n 2"], torch.Gen
     return torch.rand(points, 2, generator=generator), generator
 
 
-def check_points(points: int) -> None:
-    """Raise unless `split` can make three parts of so many points."""
+def check_points(points: int, dimensions: int = 1) -> None:
+    """Raise unless `split` can make three parts of so many points, and memory can hold them."""
     if points < 10:
         raise ValueError(f"points must be at least 10, got {points}")
+    if points * dimensions > MOST_VALUES:
+        most = MOST_VALUES // dimensions
+        raise ValueError(f"points must be at most {most} here, got {points}")
 
 
 def check_noise(noise: float) -> None:
@@ -107,9 +111,11 @@ class Circles:
 
     def __post_init__(self) -> None:
         check_points(self.points)
+        got = f"{self.groups} and {self.circles}"
         if min(self.groups, self.circles) < 1:
-            got = f"{self.groups} and {self.circles}"
             raise ValueError(f"groups and circles must be at least 1, got {got}")
+        if max(self.groups, self.circles) > self.points:
+            raise ValueError(f"groups and circles must be at most the points, got {got}")
 
     def load(self) -> Dataset:
         """Draw the points."""
@@ -147,7 +153,7 @@ class LinearGaussian:
     data_seed: int = 0
 
     def __post_init__(self) -> None:
-        check_points(self.points)
+        check_points(self.points, max(1, self.dimensions))
         if not 0 < len(self.singular_values) <= self.dimensions:
             raise ValueError(
                 f"singular_values must have 1 to {self.dimensions} entries (dimensions), "

@@ -129,6 +129,7 @@ class Perturbed:
         if not file.is_file():
             raise DataDamaged(f"{self.folder} holds no {CHANGE}; make the twin again")
         with report_damage(file):
+            check_file_size(file, 2**33)
             content = file.read_bytes()
             expect(file, "its sha256", hashlib.sha256(content).hexdigest(), document["sha256"])
             tensors = safetensors.torch.load(content)
@@ -212,6 +213,7 @@ def save_twin(
         "sha256": hashlib.sha256(content).hexdigest(),
         **more,
     }
+    document["digest"] = document_digest(document)
     with atomic_write(config.folder / CHANGE) as file:
         file.write(content)
     with atomic_write(config.folder / DOCUMENT) as file:
@@ -223,6 +225,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     file = folder / DOCUMENT
     if not file.is_file():
         raise DataMissing(f"{folder} holds no {DOCUMENT}; make a twin with `unpick perturb`")
+    check_file_size(file, 2**26)
     with report_damage(file):
         document = dict(json.loads(file.read_text()))
         missing = {"original", "identity", "epsilon", "sha256"} - {*document}
@@ -236,10 +239,18 @@ def read_document(folder: Path) -> dict[str, Any]:
 
 
 def check_original(folder: Path, document: dict[str, Any], original: Original) -> None:
-    """Raise unless the folder holds a twin of this data set."""
+    """Raise unless the folder holds a twin of this data set, as it was written."""
+    if "digest" in document and document["digest"] != document_digest(document):
+        raise DataDamaged(f"{folder / DOCUMENT} does not match its digest")
     if document["original"] != (wanted := describe(original)):
         got = document["original"]
         raise DataDamaged(f"{folder} is a twin of another data set: of {got}, not of {wanted}")
+
+
+def document_digest(document: dict[str, Any]) -> str:
+    """A sha256 over twin.json; those of earlier versions have none."""
+    content = {name: value for name, value in document.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def describe(original: Original) -> dict[str, Any]:
@@ -268,6 +279,14 @@ def apply_change(
 ) -> Dataset:
     """The data set with a change added to each observation."""
     return Dataset(name, ChangedStore(dataset.store, rows, row), dataset.factors, dataset.values)
+
+
+def check_file_size(file: Path, most: int) -> None:
+    """Raise if this is no regular file, or larger than any of its kind is."""
+    if not file.is_file():
+        raise DataDamaged(f"{file} is missing or no regular file")
+    if (size := file.stat().st_size) > most:
+        raise DataDamaged(f"{file} has {size} bytes, more than {most}")
 
 
 def check_epsilon(epsilon: float) -> None:

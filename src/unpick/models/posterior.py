@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from unpick.names import unknown_choice
@@ -143,8 +143,10 @@ class Full:
     def from_parameters(parameters: Float[Tensor, "*n p"], latents: int) -> "Full":
         """The encoder's output: mean, twice the log-diagonal of L, and L below its diagonal."""
         mean, log_var = _halves(parameters, latents)
-        below = parameters[..., 2 * latents :] @ _below_diagonal(latents, parameters)
-        below = below.reshape(*below.shape[:-1], latents, latents)
+        # Each entry of L, by its place in the output; what has none there is a zero at its end.
+        padded = torch.nn.functional.pad(parameters[..., 2 * latents :], (0, 1))
+        places = _places_below_diagonal(latents, parameters.device)
+        below = padded.index_select(-1, places).unflatten(-1, (latents, latents))
         return Full(mean, torch.diag_embed(torch.exp(0.5 * log_var)) + below)
 
     @property
@@ -208,7 +210,12 @@ def _halves(
     return first, second
 
 
-def _below_diagonal(d: int, like: Tensor) -> Float[Tensor, "m dd"]:
-    """One row for each entry below the diagonal, to lay a vector out as a triangle."""
-    rows, columns = torch.tril_indices(d, d, offset=-1, device=like.device)
-    return torch.eye(d * d, dtype=like.dtype, device=like.device)[rows * d + columns]
+def _places_below_diagonal(d: int, device: torch.device) -> Int[Tensor, "dd"]:
+    """For each entry of a d x d matrix, row by row: its number among those below the diagonal.
+
+    It is d (d - 1) / 2, one more than the last, for all others.
+    """
+    rows, columns = torch.tril_indices(d, d, offset=-1, device=device)
+    places = torch.full((d * d,), len(rows), device=device)
+    places[rows * d + columns] = torch.arange(len(rows), device=device)
+    return places

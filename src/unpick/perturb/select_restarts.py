@@ -45,6 +45,10 @@ def check_score(dataset: Dataset, by: RestartScore) -> None:
     """Raise if restarts on this data set cannot be scored by `by`."""
     if by not in get_args(RestartScore):
         raise unknown_choice("choose", by, RestartScore)
+    if alike := [factor.name for factor in dataset.factors if len(factor.values) == 1]:
+        raise ValueError(
+            f"the factors of {dataset.name} must vary for a twin, and {alike[0]} has one value"
+        )
     if by == "mig" and not dataset.is_grid:
         raise ValueError(
             f"choose must be 'udr' for {dataset.name}, which is no grid of factors; got 'mig'"

@@ -113,7 +113,8 @@ def measure_run(
             if not probes:
                 probes.append(probe_run(run, (load or run.config.data.load)(), samples))
             content = dict(measure(probes[0]))
-            save_values(file, content)
+            with suppress(OSError):  # a run that one may only read is measured each time
+                save_values(file, content)
         values |= content
     return values
 

@@ -10,9 +10,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from unpick.runs.files import damaged, read_bytes, write
-
-LARGEST = 2**36  # bytes
+from unpick.runs.files import LARGEST_WEIGHTS, damaged, read_bytes, write
 
 
 def checkpoints(path: Path) -> dict[int, Path]:
@@ -40,7 +38,7 @@ def drop_checkpoints(path: Path, but: int = -1) -> None:
 def load_checkpoint(file: Path) -> dict[str, Tensor]:
     """Read one member's state, if its checksum is right and it is of this folder's run."""
     try:
-        content = read_bytes(file, LARGEST)
+        content = read_bytes(file, LARGEST_WEIGHTS)
         if hashlib.sha256(content).hexdigest()[:16] != file.stem.split("-")[2]:
             raise damaged(file.parent, f"{file.name} does not match its checksum")
         state = safetensors.torch.load(content)

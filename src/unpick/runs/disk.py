@@ -63,6 +63,11 @@ class Run:
         """The records logged while training."""
         return read_log(self.path, "log.jsonl")
 
+    def loss_rose(self) -> tuple[float, float] | None:
+        """The first and the last logged loss if it rose more than tenfold, else None."""
+        losses = [loss for record in self.log() if (loss := record.get("loss")) is not None]
+        return (losses[0], losses[-1]) if losses and 0 < 10 * losses[0] < losses[-1] else None
+
     def latents(self) -> dict[str, Tensor]:
         """Statistics of each latent: `step` (t,); `deviation`, `variance`, `kl`, each (t, d).
 

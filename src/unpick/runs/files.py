@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 LARGEST = 2**26  # bytes of a file of text: a log of a million records
+LARGEST_WEIGHTS = 2**33  # bytes of weights, or of a checkpoint
 
 
 class DamagedRun(ValueError):
@@ -38,11 +39,14 @@ def write(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def open_regular(path: Path) -> Iterator[BufferedReader]:
+def open_regular(path: Path, most: int) -> Iterator[BufferedReader]:
     """Open a file to read; raises at once for a pipe or a device, which could block for ever."""
     with open(path, "rb", opener=_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"{path.name} is no regular file")
+        if status.st_size > most:
+            raise ValueError(f"{path.name} has {status.st_size} bytes, more than {most}")
         yield file
 
 
@@ -52,15 +56,13 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def read_bytes(path: Path, most: int = LARGEST) -> bytes:
     """The content of a regular file of at most so many bytes."""
-    with open_regular(path) as file:
-        if (size := os.fstat(file.fileno()).st_size) > most:
-            raise ValueError(f"it has {size} bytes, more than {most}")
+    with open_regular(path, most) as file:
         return file.read()
 
 
-def sha256_of(path: Path) -> str:
-    """The sha256 of a regular file of any size."""
-    with open_regular(path) as file:
+def sha256_of(path: Path, most: int = LARGEST) -> str:
+    """The sha256 of a regular file of at most so many bytes."""
+    with open_regular(path, most) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -13,7 +13,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from unpick.runs.files import is_count, is_number, parse_json, read_bytes, sha256_of
+from unpick.runs.files import (
+    LARGEST_WEIGHTS,
+    is_count,
+    is_number,
+    parse_json,
+    read_bytes,
+    sha256_of,
+)
 
 LOGS = ("log.jsonl", "latents.jsonl")
 COVERED = (*LOGS, "environment.json")  # files whose sha256 is in results.json
@@ -56,7 +63,8 @@ def read_results(path: Path, identity: str) -> dict[str, Any]:
             raise ValueError(f"{name} does not match its checksum")
     if not (path / "weights.safetensors").exists():
         raise ValueError("weights.safetensors is missing")
-    if sha256_of(path / "weights.safetensors") != results["weights_sha256"]:
+    weights = sha256_of(path / "weights.safetensors", LARGEST_WEIGHTS)
+    if weights != results["weights_sha256"]:
         raise ValueError("weights.safetensors does not match its checksum")
     return results
 

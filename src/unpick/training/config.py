@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
 
 from unpick.data import DataConfig
-from unpick.models import ModelConfig
+from unpick.models import MLP, Conv, ModelConfig
 from unpick.models.posterior import family_of
 from unpick.objectives import BetaVAE, ObjectiveConfig, Paired
+
+MOST_WEIGHTS = 2**28  # a gigabyte, four with gradients and the moments of Adam
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class RunConfig:
                 bound = f"at least {least}" if value < least else "below 2**40"
                 raise ValueError(f"{name} must be {bound}, got {value}")
         check_numbers(self)
+        check_size(self.model, self.batch)
         for entry in dataclasses.fields(self.objective):
             value = getattr(self.objective, entry.name)
             if entry.type is float and not 0 <= value < math.inf:
@@ -122,6 +125,32 @@ def check_numbers(config: Any) -> None:  # noqa: ANN401
                 raise ValueError(f"{entry.name} must be finite, got {each}")
             if isinstance(each, int) and abs(each) >= 2**40:
                 raise ValueError(f"{entry.name} must be below 2**40, got {each}")
+
+
+def check_size(model: ModelConfig, batch: int) -> None:
+    """Raise if the dense layers of a network, or its posteriors, are beyond a machine's memory.
+
+    The layers to and from data are left out: how many pixels there are is not known yet.
+    """
+    d, network = model.latents, model.network
+    outputs = family_of(model.posterior).n_parameters(d)
+    into, out_of = {
+        MLP: lambda net: (net.encoder, net.decoder),
+        Conv: lambda net: (net.encoder_dense, net.decoder_dense),
+    }.get(type(network), lambda net: ((), ()))(network)
+    layers = [*itertools.pairwise((*into, outputs)), *itertools.pairwise((d, *out_of))]
+    weights = sum(i * o for i, o in layers)
+    if weights > MOST_WEIGHTS:
+        raise ValueError(
+            f"latents and widths must leave at most {MOST_WEIGHTS} weights, got {weights} with "
+            f"{d} latents"
+        )
+    correlated = family_of(model.posterior).correlated
+    if (numbers := batch * max(outputs, d * d * correlated)) > MOST_WEIGHTS:
+        raise ValueError(
+            f"batch and latents must leave at most {MOST_WEIGHTS} numbers of posteriors, got "
+            f"{numbers} with {d} latents in a batch of {batch}"
+        )
 
 
 def identity(config: Any) -> str:  # noqa: ANN401
