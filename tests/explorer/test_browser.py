@@ -16,7 +16,7 @@ from unpick.explorer import explore
 from unpick.explorer.static import write_static
 from unpick.explorer.subject import subject_of_folder
 from unpick.runs import Runner, make
-from unpick.runs.disk import append_log, create
+from unpick.runs.disk import create, write
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -197,7 +197,8 @@ def test_a_run_appears_grows_and_becomes_a_model(page, runs, tmp_path):
         page.goto(served.url)
         page.wait_for_selector(f"[data-run='{path.name}']")
         for step in (20, 40):
-            append_log(path, [{"step": step, "loss": 1.0 / step}])
+            records = [{"step": k, "loss": 1.0 / k} for k in range(10, step + 1, 10)]
+            write(path / "log.jsonl", "".join(json.dumps(r) + "\n" for r in records).encode())
             page.wait_for_selector(f"text=step {step} of 60")
         page.wait_for_selector("#panel svg path.one")
         make([config], Runner(tmp_path, jobs=1, progress=False))

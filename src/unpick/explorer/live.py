@@ -15,7 +15,8 @@ from unpick.explorer.pictures import rounded
 from unpick.geometry import decoder_jacobians, distance_to_orthogonality
 from unpick.geometry.polarized import delta_kl_of_latents
 from unpick.runs import disk
-from unpick.runs.disk import DamagedRun
+from unpick.runs.checkpoint import checkpoints, load_checkpoint
+from unpick.runs.files import DamagedRun, read_bytes
 from unpick.training import Training
 
 RECORDS = 200  # of a curve, at most
@@ -66,11 +67,9 @@ def _records(file: Path) -> list[dict[str, Any]]:
     """The records of a log, thinned; a last line that is still being written is left out."""
     if not file.exists():
         return []
-    if file.stat().st_size > LOG_BYTES:
-        raise ValueError(f"{file.name} is larger than any log of ours")
     records = []
-    for line in file.read_text(errors="replace").splitlines():
-        with contextlib.suppress(ValueError):
+    for line in read_bytes(file, LOG_BYTES).splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(line)
             if isinstance(record, dict) and isinstance(record.get("step"), int):
                 records.append(record)
@@ -108,12 +107,12 @@ def _latent_curves(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _seconds_left(path: Path, step: int, steps: int) -> float | None:
     """From the time spent so far, which the last checkpoint knows."""
-    saved = disk.checkpoints(path)
+    saved = checkpoints(path)
     if not saved or not step:
         return None
     latest = max(saved)
     with contextlib.suppress(DamagedRun, OSError, KeyError):
-        spent = float(disk.load_checkpoint(saved[latest])["seconds"])
+        spent = float(load_checkpoint(saved[latest])["seconds"])
         return round(spent / latest * (steps - latest), 1)
     return None
 
@@ -125,8 +124,7 @@ def _snapshot(path: Path, checkpoint: Path) -> dict[str, Any]:
         return {}
     dataset = config.data.load()
     training = Training([config], dataset, "cpu")
-    state = disk.load_checkpoint(checkpoint)
-    state.pop("seconds")
+    state = load_checkpoint(checkpoint)
     step = int(checkpoint.name.split("-")[1])
     training.restore(step, [state])
     model = training.model.eval()
@@ -149,7 +147,7 @@ def _snapshot(path: Path, checkpoint: Path) -> dict[str, Any]:
 
 def snapshot(path: Path) -> dict[str, Any]:
     """DtO and, for a bent square, its picture in latent space, from the latest checkpoint."""
-    saved = disk.checkpoints(path)
+    saved = checkpoints(path)
     if not saved:
         return {}
     try:
