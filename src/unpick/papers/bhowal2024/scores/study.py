@@ -152,7 +152,8 @@ differences were the true ones and models spread over seeds as ours do.""",
             "After figure 1: decoded sprites as one latent goes from -2 to 2, the others at the "
             "code of one test image. The run is the one of highest MIG on sprites, the latent the "
             "one that knows most of the vertical position. The title gives the share of each "
-            "factor's entropy that it knows. In the paper only the vertical position changes.",
+            "factor's entropy that it knows. In the paper only the vertical position changes; a "
+            "model that mixes the two positions moves sprites aslant.",
             draw_traversal,
         ),
         drawing("mig", "MIG", "MIG"),
