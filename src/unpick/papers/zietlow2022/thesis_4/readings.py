@@ -124,7 +124,6 @@ def pixel_changes(data: Data, scale: Scale) -> dict[str, Any]:
     chosen = SETTINGS[scale][data]
     kinds: tuple[Twin, ...] = ("perturbed", "original", "noisy")  # first what may be missing
     kinds += ("louder",) if chosen.louder else ()
-    kinds += ("literal",) if chosen.tries_literal else ()
     original = chosen.data
     found = {t: difference(original, config(data, "beta-vae", t, scale).data) for t in kinds}
     return {

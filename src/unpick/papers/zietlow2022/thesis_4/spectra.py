@@ -141,5 +141,6 @@ def pixel_spectra(panels: Mapping[str, Pixels]) -> Figure:
     grid[0, 0].set_ylabel("share of the original's\nvariance")
     grid[1, 0].set_ylabel("reconstruction error\n(rms of a pixel)")
     grid[1, 0].set_ylim(bottom=0)
-    grid[0, 0].legend(loc="upper right")
+    for axes in [axes for axes in grid[0] if axes.lines][:1]:  # data may be missing
+        axes.legend(loc="upper right")
     return figure
