@@ -1,6 +1,8 @@
 """Run folders: what is trained, read, resumed and refused."""
 
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +10,13 @@ import pytest
 import torch
 
 from unpick.data.synthetic import SynthLin
+from unpick.devices import threads
 from unpick.models import MLP, Conv, ModelConfig
-from unpick.objectives import AE, BetaVAE
+from unpick.objectives import AE, BetaTCVAE, BetaVAE
 from unpick.runs import DamagedRun, Runner, folder, load_together, make
 from unpick.runs.checkpoint import checkpoints, save_checkpoint
 from unpick.runs.disk import create
-from unpick.runs.executor import _common_step, plan, train_group
+from unpick.runs.executor import _common_step, _n_threads, plan, train_group
 from unpick.training import Adam, RunConfig, Training, train
 
 SMALL = RunConfig(
@@ -115,6 +118,31 @@ def damage_weights(path):
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
+
+
+def test_a_run_from_before_digests_is_read(tmp_path):
+    (run,) = quiet(SEEDS[:1], tmp_path)
+    file = run.path / "results.json"
+    results = json.loads(file.read_text())
+    for name in ("digest", "files"):
+        file.write_text(json.dumps({key: v for key, v in results.items() if key != name}))
+        with pytest.raises(DamagedRun, match=f"{name} is missing"):
+            quiet(SEEDS[:1], tmp_path)
+    old = {key: v for key, v in results.items() if key not in ("digest", "files")}
+    file.write_text(json.dumps(old))
+    (again,) = quiet(SEEDS[:1], tmp_path)
+    assert again.results == old
+    assert again.log() == run.log()
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    half_done(tmp_path)
+    one, two = (folder(config, tmp_path) for config in SEEDS[:2])
+    (own,), (others,) = (checkpoints(path).values() for path in (two, one))
+    own.unlink()
+    shutil.move(others, two)
+    with pytest.raises(DamagedRun, match=r"seed1.*is of another run"):
+        quiet(SEEDS[1:2], tmp_path)
 
 
 def edit_terms(path):
@@ -236,6 +264,16 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
         quiet(SEEDS, tmp_path)
 
 
+def test_training_goes_on_with_as_many_threads_as_before():
+    """Their number changes the last bits of a convolution."""
+    assert _n_threads([{"threads": torch.tensor(1)}], small=False) == 1
+    with threads(2):
+        assert (
+            _n_threads([], small=False) == _n_threads([{}], small=False) == min(2, os.cpu_count())
+        )
+        assert _n_threads([], small=True) == 1
+
+
 def test_members_go_on_from_a_step_they_share():
     one, two, three = SEEDS
     early, late = {100: Path("a")}, {200: Path("b")}
@@ -266,6 +304,8 @@ def test_small_families_are_shared_out_and_big_networks_train_alone():
     conv = replace(SMALL.model, network=Conv(decoder=((32, 4, 2, 1),), start_channels=8))
     alone = plan([replace(config, model=conv) for config in seeds[:3]], image, Runner(jobs=2))
     assert [len(group) for group in alone] == [1, 1, 1]
+    by_autograd = [replace(config, objective=BetaTCVAE()) for config in seeds[:3]]
+    assert [len(group) for group in plan(by_autograd, image, Runner(jobs=1))] == [1, 1, 1]
 
 
 def test_different_architectures_do_not_load_together(tmp_path):

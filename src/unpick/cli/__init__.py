@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 from unpick.arguments import Arguments, fail, listed, parse, write
@@ -33,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
         write(__version__)
         sys.exit(0)
+    if argv is None:  # this process is ours
+        signal.signal(signal.SIGTERM, interrupt)
     try:
         pick(VERBS, arguments.pop(0), "command")(arguments)
     except BrokenPipeError:  # `unpick ... | head`
@@ -45,10 +48,17 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             raise
         fail("out of memory; fewer points, latents, samples or jobs need less")
     except KeyboardInterrupt as stop:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it is the same wish
+        if argv is None:  # sent twice, it is the same wish
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         write("interrupted; run the same command again to go on", sys.stderr)
         sys.exit(128 + int(stop.args[0] if stop.args else signal.SIGINT))  # as shells have it
     sys.exit(0)
+
+
+def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Handle a signal as Python handles Ctrl-C."""
+    raise KeyboardInterrupt(number)
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ DIAGNOSE_HELP = """usage: unpick diagnose FILE.py:function --data DATA [OPTIONS]
 The function takes no arguments and returns (encode, decode), or (encode, decode, x), or
 (encode, decode, x, factors). encode maps observations to a mean, (mean, log-variance), (mean,
 Cholesky factor) or a torch distribution; decode maps latents to mean observations. Prints the
-findings and writes a page with pictures. The model is not changed.
+findings and writes a page with pictures. The model is not changed. FILE.py is run, as by python.
 
   --data DATA        a data set (`unpick data list`) with its own options, or your own data with
                      the options of `unpick train`: .npy, .npz, .csv, .parquet, folder of images

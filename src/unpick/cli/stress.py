@@ -200,7 +200,7 @@ chapter 4). `unpick perturb DATA` makes the twin, which also names its original.
   MODEL        an objective, such as beta-tcvae, trained like the models the twin was made against
                (every field of the configuration is an option: unpick stress MODEL --perturbed
                FOLDER --help), or FILE.py:function: called with a data set and a seed, it trains
-               a model of its own and returns its encoder
+               a model of its own and returns its encoder; FILE.py is run, as by python
   --seeds N    trainings on each of the three data sets (3)
   --path PATH  where the files of the original are, if it is read from files
   --runs DIR   for an objective: the folder of run folders; finished runs are read (runs)
