@@ -145,8 +145,8 @@ def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if large:
-        with atomic_write(memory) as file:
-            file.write(found.encode())
+        with contextlib.suppress(OSError), atomic_write(memory) as out:
+            out.write(found.encode())
     _hashed[state] = found
     return found
 
