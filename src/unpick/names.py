@@ -1,11 +1,15 @@
-"""Choices by name: an unknown name is an error that says which names there are."""
+"""Choices by name, and fields that configurations got later."""
 
+import dataclasses
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+# Metadata of a field that older run folders lack. Its default is what the code did before there
+# was a field, and JSON names it only where its value is another, so that no older run is renamed.
+LATER = {"added later": True}
 
 
 def pick(choices: Mapping[str, T], name: str, what: str) -> T:
@@ -48,3 +52,8 @@ def _choices(kind: type) -> dict[str, Any]:
     """The fields of a class that are typed as a `Literal`."""
     hints = get_type_hints(kind)
     return {name: hint for name, hint in hints.items() if get_origin(hint) is Literal}
+
+
+def is_later(entry: "dataclasses.Field[Any]") -> bool:
+    """Whether a field has the metadata `LATER`."""
+    return "added later" in entry.metadata

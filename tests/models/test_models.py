@@ -117,3 +117,14 @@ def test_impossible_images_are_refused():
         Autoencoder(ModelConfig(2, network=Conv()), (3,), [0])
     with pytest.raises(ValueError, match="at least 1, got 0"):
         ModelConfig(0)
+
+
+def test_gaussian_first_weights_have_the_variance_of_uniform_ones():
+    """And their fourth moment: three squared variances, not nine fifths."""
+    for law, fourth in (("uniform", 1.8), ("gaussian", 3.0)):
+        model = Autoencoder(ModelConfig(2, network=MLP((200,), weights=law)), (50,), [0, 1])
+        drawn = model.encoder.layers[0].weight.detach()
+        assert drawn.var() == pytest.approx(1 / (3 * 50), rel=0.03)
+        assert (drawn**4).mean() / drawn.var() ** 2 == pytest.approx(fourth, rel=0.06)
+        alone = Autoencoder(ModelConfig(2, network=MLP((200,), weights=law)), (50,), [1])
+        assert torch.equal(alone.encoder.layers[0].weight[0], drawn[1])

@@ -21,12 +21,12 @@ from unpick.perturb.config import PerturbConfig
 from unpick.perturb.select_restarts import check_score
 from unpick.probe import Probe
 from unpick.probe.card import CardOptions
-from unpick.training import Adagrad, Adam, RunConfig
+from unpick.training import SGD, Adagrad, Adam, RunConfig
 
 CONFIGS = [
     *DATASETS.values(),
     *OBJECTIVES.values(),
-    *(ModelConfig, MLP, Conv, Adam, Adagrad, RunConfig, PerturbConfig),
+    *(ModelConfig, MLP, Conv, Adam, Adagrad, SGD, RunConfig, PerturbConfig),
     *(Probe, CardOptions, Finding, Marked, Note),
 ]
 CHOICES = [

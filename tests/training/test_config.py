@@ -13,7 +13,8 @@ from unpick.data.idx import MNIST
 from unpick.data.synthetic import Circles, LinearGaussian
 from unpick.models import MLP, Conv, ModelConfig, build
 from unpick.objectives import AE, AnnealedVAE, BetaTCVAE, BetaVAE, FactorVAE, SlowVAE
-from unpick.training import Adagrad, Adam, RunConfig, Training, preset
+from unpick.study.study import departures
+from unpick.training import SGD, Adagrad, Adam, RunConfig, Training, preset
 from unpick.training.config import dumps, from_json, to_json
 from unpick.training.presets import (
     IMAGES,
@@ -51,6 +52,19 @@ def test_identity_does_not_depend_on_how_numbers_are_given():
     assert replace(config, data=sloppy).identity() == config.identity()
     object.__setattr__(numpy := replace(BASE), "seed", np.int64(3))
     assert numpy.identity() == replace(BASE, seed=3).identity()
+
+
+def test_a_field_that_came_later_renames_no_older_run():
+    """The name of this run is from before there were other first weights."""
+    assert BASE.identity() == "1c905733e7d7"
+    document = to_json(BASE)
+    assert "weights" not in document["model"]["network"]
+    network = replace(BASE.model.network, weights="gaussian")
+    other = replace(BASE, model=replace(BASE.model, network=network))
+    assert from_json(to_json(other), RunConfig) == other
+    assert other.identity() != BASE.identity()
+    assert departures(other, BASE) == "weights gaussian instead of uniform"
+    assert departures(BASE, BASE) == ""
 
 
 def test_where_the_data_lie_does_not_name_a_run():
@@ -143,6 +157,7 @@ def test_bad_configs_say_what_is_wrong(change, message):
     [
         (lambda: Adam(-1.0), "learning_rate must be positive and finite, got -1.0"),
         (lambda: Adagrad(float("inf")), "learning_rate must be positive and finite"),
+        (lambda: SGD(0.0), "learning_rate must be positive and finite, got 0.0"),
         (lambda: Adam(1e-3, 1.5), r"beta1 must lie in \[0, 1\), got 1.5"),
         (lambda: MLP((0,)), r"encoder: widths must be positive, got \(0,\)"),
         (lambda: Conv(encoder=((4, 4, 0, 1),)), "encoder: channels, kernel and stride"),

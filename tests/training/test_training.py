@@ -19,7 +19,7 @@ from unpick.objectives import (
     WeakGAN,
     total,
 )
-from unpick.training import Adagrad, Adam, RunConfig, Training, explicit, train
+from unpick.training import SGD, Adagrad, Adam, RunConfig, Training, explicit, train
 from unpick.training.parameters import EnsembleOptimiser
 from unpick.training.streams import BLOCK, Streams
 from written_out import loss_and_gradients
@@ -59,6 +59,42 @@ def test_a_member_does_not_depend_on_its_company(objective):
     assert not torch.allclose(weights(company, 0), weights(company, 2), atol=1e-2)
     if isinstance(objective, AE | BetaVAE):  # their gradient is written out
         assert torch.equal(weights(company, 2), weights(alone, 0))
+
+
+def test_a_member_that_descends_plainly_is_the_same_in_company_and_after_a_break():
+    config = replace(SMALL, optimiser=SGD(0.1))
+    data = config.data.load()
+    configs = [replace(config, seed=s, optimiser=SGD(0.1 + 0.01 * (s > 1))) for s in range(4)]
+    company, alone, resumed = (Training(c, data) for c in (configs, configs[2:3], configs[2:3]))
+    company.advance(30)
+    alone.advance(11)
+    resumed.restore(11, [alone.state(0)])
+    resumed.advance(30)
+    assert torch.equal(weights(company, 2), weights(resumed, 0))
+    assert not torch.allclose(weights(company, 1), weights(company, 2), atol=1e-2)
+
+
+def test_plain_descent_turns_with_the_latent_space_and_adam_does_not():
+    """An autoencoder whose first weights are turned ends as the turned one."""
+    config = replace(with_objective(AE()), optimiser=SGD(0.05))
+    data, turn = config.data.load(), torch.tensor([[0.6, -0.8], [0.8, 0.6]])
+
+    def trained(optimiser, turned):
+        training = Training([replace(config, optimiser=optimiser)], data)
+        last, first = training.model.encoder.layers[-1], training.model.decoder.layers[0]
+        with torch.no_grad():
+            if turned:
+                for weight in (last.weight, last.bias):
+                    weight.copy_(weight @ turn)
+                first.weight.copy_(turn.T @ first.weight)
+        training.advance(40)
+        with torch.no_grad():
+            z = training.model.encode(data.observe(torch.arange(20))[None]).mean
+        return z
+
+    for optimiser, same in ((SGD(0.05), True), (Adam(1e-2), False)):
+        plain, other = trained(optimiser, False) @ turn, trained(optimiser, True)
+        assert torch.allclose(plain, other, atol=1e-4) is same
 
 
 def test_members_with_their_own_beta_and_rate_are_those_trained_alone():
@@ -141,7 +177,9 @@ def test_members_of_different_shape_do_not_train_together():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-@pytest.mark.parametrize("config", [Adam(3e-3, 0.8, 0.95), Adagrad(0.05)], ids=["adam", "adagrad"])
+@pytest.mark.parametrize(
+    "config", [Adam(3e-3, 0.8, 0.95), Adagrad(0.05), SGD(0.02)], ids=["adam", "adagrad", "sgd"]
+)
 def test_optimisers_are_pytorchs(config, fused, generator, monkeypatch):
     """Three members, two of them at another rate, one of those frozen half way.
 
@@ -156,7 +194,8 @@ def test_optimisers_are_pytorchs(config, fused, generator, monkeypatch):
         if isinstance(config, Adam):
             optimiser = torch.optim.Adam([theirs], rate, (config.beta1, config.beta2))
         else:
-            optimiser = torch.optim.Adagrad([theirs], rate)
+            kind = torch.optim.SGD if isinstance(config, SGD) else torch.optim.Adagrad
+            optimiser = kind([theirs], rate)
         for target in targets[: 25 if member == 2 else None, member]:
             optimiser.zero_grad()
             (theirs - target).square().sum().backward()

@@ -104,7 +104,7 @@ class TrainOptions:
     seeds: int = 1
     preset: Source = "default"
     network: Literal["preset", "mlp", "conv"] = "preset"
-    optimiser: Literal["preset", "adam", "adagrad"] = "preset"
+    optimiser: Literal["preset", "adam", "adagrad", "sgd"] = "preset"
     pairs: Literal["preset", "laplace", "uniform", "share"] = "preset"
     perturbed: str = ""
     noisy: float = 0.0
@@ -142,7 +142,7 @@ def train_options(
     from unpick.data.own import is_own
     from unpick.models import MLP, Conv, OwnNetwork
     from unpick.objectives import OBJECTIVES, Paired
-    from unpick.training import Adagrad, Adam, RunConfig, preset
+    from unpick.training import SGD, Adagrad, Adam, RunConfig, preset
     from unpick.training.presets import same_beta, with_network, with_objective
 
     data, rest, command = arguments[0], arguments[1:], kind()
@@ -170,7 +170,8 @@ def train_options(
     if late := [word for word in rest if word in OBJECTIVES]:
         fail(f"the objective comes before the options: unpick {verb} {data} {late[0]} ...")
     # An unknown name is left to the parser, which refuses it.
-    networks, optimisers = {"mlp": MLP, "conv": Conv}, {"adam": Adam, "adagrad": Adagrad}
+    networks = {"mlp": MLP, "conv": Conv}
+    optimisers = {"adam": Adam, "adagrad": Adagrad, "sgd": SGD}
     if network := networks.get(value_of("--network", rest, "preset")):
         config = with_network(config, network())
     if target := value_of("--model", rest, ""):

@@ -83,9 +83,10 @@ class Autoencoder(nn.Module):
             case MLP() as net:
                 size = torch.Size(shape).numel()
                 into, out_of = (size, *net.encoder, outputs), (config.latents, *net.decoder, size)
-                self.encoder: nn.Module = Dense(into, net.encoder_activation, generators)
+                drawn = generators, net.weights
+                self.encoder: nn.Module = Dense(into, net.encoder_activation, *drawn)
                 if decodes:
-                    self.decoder: nn.Module = Dense(out_of, net.decoder_activation, generators)
+                    self.decoder: nn.Module = Dense(out_of, net.decoder_activation, *drawn)
             case Conv() as net:
                 if len(shape) != 3 or shape[1] != shape[2]:
                     raise ValueError(f"network: Conv needs square images, got shape {shape}")

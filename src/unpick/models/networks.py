@@ -5,7 +5,7 @@ on a CPU, so they run member by member, channels last; on a GPU they are one gro
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from math import ceil, log2
@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unpick.devices import convolves_together
-from unpick.names import check_choices
+from unpick.names import LATER, check_choices
 
 Activation = Literal["relu", "tanh", "leaky_relu"]
+Weights = Literal["uniform", "gaussian"]
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
@@ -45,6 +46,7 @@ class MLP:
     encoder_activation: Activation = "relu"
     decoder: tuple[int, ...] = (400, 400)  # widths of its hidden layers
     decoder_activation: Activation = "relu"
+    weights: Weights = field(default="uniform", metadata=LATER)  # law of the first weights
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -113,13 +115,18 @@ def fitting_network(shape: tuple[int, ...]) -> MLP | Conv:
 
 
 class Affine(nn.Module):
-    """x W + b for every member; drawn like PyTorch's Linear, uniform within 1/sqrt(inputs)."""
+    """x W + b for every member; drawn like PyTorch's Linear, uniform within 1/sqrt(inputs).
 
-    def __init__(self, inputs: int, outputs: int, generators: Generators) -> None:
+    Gaussian weights of the same variance have a law that no turn of inputs or outputs changes.
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, generators: Generators, weights: Weights = "uniform"
+    ) -> None:
         super().__init__()
-        bound = inputs**-0.5
-        self.weight = nn.Parameter(uniform((inputs, outputs), bound, generators))  # (S, I, O)
-        self.bias = nn.Parameter(uniform((1, outputs), bound, generators))  # (S, 1, O)
+        bound, draw = inputs**-0.5, gaussian if weights == "gaussian" else uniform
+        self.weight = nn.Parameter(draw((inputs, outputs), bound, generators))  # (S, I, O)
+        self.bias = nn.Parameter(draw((1, outputs), bound, generators))  # (S, 1, O)
 
     def forward(self, x: Float[Tensor, "s b i"]) -> Float[Tensor, "s b o"]:
         """One batched product for all members (baddbmm is slower: it first copies the bias)."""
@@ -130,10 +137,14 @@ class Dense(nn.Module):
     """Affine layers with a nonlinearity between them, none after the last."""
 
     def __init__(
-        self, widths: Sequence[int], activation: Activation, generators: Generators
+        self,
+        widths: Sequence[int],
+        activation: Activation,
+        generators: Generators,
+        weights: Weights = "uniform",
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Affine(i, o, generators) for i, o in pairwise(widths))
+        self.layers = nn.ModuleList(Affine(i, o, generators, weights) for i, o in pairwise(widths))
         self.activation: Activation = activation
 
     @property
@@ -317,3 +328,11 @@ def uniform(
     """Uniform numbers in [-bound, bound], each member from its own generator."""
     draws = [torch.rand(shape, generator=generator) for generator in generators]
     return torch.stack(draws).mul_(2 * bound).sub_(bound)
+
+
+def gaussian(
+    shape: tuple[int, ...], bound: float, generators: Generators
+) -> Float[Tensor, "s ..."]:
+    """Gaussian numbers with the variance of uniform ones in [-bound, bound]."""
+    draws = [torch.randn(shape, generator=generator) for generator in generators]
+    return torch.stack(draws).mul_(bound / 3**0.5)

@@ -263,7 +263,7 @@ def departures(config: RunConfig | PerturbConfig, paper: RunConfig | PerturbConf
     hidden: tuple[str, ...] = ("seed", "path", "recipe")
     if isinstance(config, RunConfig) and not config.objective.decodes:
         hidden += DECODER
-    ours, theirs = to_json(config), to_json(paper)
+    ours, theirs = to_json(config, whole=True), to_json(paper, whole=True)
     leaves, other = _leaves(ours), _leaves(theirs)
     other |= _for_as_many_pixels(leaves, other)
     told = {

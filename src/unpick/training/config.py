@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_t
 from unpick.data import DataConfig
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.models.posterior import family_of
+from unpick.names import is_later
 from unpick.objectives import BetaVAE, ObjectiveConfig, Paired
 
 MOST_WEIGHTS = 2**28  # a gigabyte, four with gradients and the moments of Adam
@@ -43,6 +44,20 @@ class Adagrad:
         check_rate(self.learning_rate)
 
 
+@dataclass(frozen=True)
+class SGD:
+    """Plain stochastic gradient descent.
+
+    A turn of the latent space turns its steps, too; Adam and Adagrad scale every weight by itself
+    and know the axes.
+    """
+
+    learning_rate: float = 1e-1
+
+    def __post_init__(self) -> None:
+        check_rate(self.learning_rate)
+
+
 def check_rate(rate: float, name: str = "learning_rate") -> None:
     """Raise unless a learning rate makes sense."""
     if not 0 < rate < math.inf:
@@ -57,7 +72,7 @@ class RunConfig:
         data: The data set and its options.
         model: Latents, posterior, likelihood, networks.
         objective: What is minimised.
-        optimiser: Adam or Adagrad.
+        optimiser: Adam, Adagrad or SGD.
         steps: Optimiser steps; 0 leaves the first weights, a random decoder.
         batch: Observations a step.
         seed: Initial weights, order of the data, noise.
@@ -66,7 +81,7 @@ class RunConfig:
     data: DataConfig
     model: ModelConfig = field(default_factory=ModelConfig)
     objective: ObjectiveConfig = field(default_factory=BetaVAE)
-    optimiser: Adam | Adagrad = field(default_factory=Adam)
+    optimiser: Adam | Adagrad | SGD = field(default_factory=Adam)
     steps: int = 10_000
     batch: int = 128
     seed: int = 0
@@ -171,19 +186,30 @@ def dumps(config: RunConfig) -> str:
     return json.dumps(to_json(config), sort_keys=True, indent=2)
 
 
-def to_json(value: Any) -> dict[str, Any]:  # noqa: ANN401
-    """A dataclass as plain JSON values, each of the type its field says, however it was given."""
+def to_json(value: Any, *, whole: bool = False) -> dict[str, Any]:  # noqa: ANN401
+    """A dataclass as plain JSON values, each of the type its field says, however it was given.
+
+    Args:
+        value: The dataclass.
+        whole: Whether to name fields that a class got later (`names.LATER`) and that have their
+            default. If not, runs from before keep their names.
+    """
     hints = get_type_hints(type(value))
-    names = [entry.name for entry in dataclasses.fields(value)]
-    fields = {name: _encode(getattr(value, name), hints[name]) for name in names}
+    names = [
+        entry.name
+        for entry in dataclasses.fields(value)
+        if whole or not is_later(entry) or getattr(value, entry.name) != entry.default
+    ]
+    fields = {name: _encode(getattr(value, name), hints[name], whole) for name in names}
     return {"type": type(value).__name__, **fields}
 
 
-def _encode(value: Any, hint: Any) -> Any:  # noqa: ANN401
+def _encode(value: Any, hint: Any, whole: bool) -> Any:  # noqa: ANN401
     if dataclasses.is_dataclass(value):
-        return to_json(value)
+        return to_json(value, whole=whole)
     if isinstance(value, tuple):
-        return [_encode(item, each) for item, each in zip(value, _each(hint, value), strict=True)]
+        hints = _each(hint, value)
+        return [_encode(item, each, whole) for item, each in zip(value, hints, strict=True)]
     return hint(value) if hint in (int, float, str) else value
 
 
@@ -203,11 +229,13 @@ def from_json(document: Any, kind: type[T]) -> T:  # noqa: ANN401
     tag, hints = document.get("type"), get_type_hints(kind)
     if tag != kind.__name__:
         raise ValueError(f"expected a {kind.__name__}, got {_short(tag)}")
-    names = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    unknown, missing = document.keys() - names - {"type"}, names - document.keys()
+    entries = {entry.name: entry for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    unknown = document.keys() - entries.keys() - {"type"}
+    missing = {name for name, entry in entries.items() if not is_later(entry)} - document.keys()
     if unknown or missing:
         raise ValueError(f"{tag}: unknown fields {sorted(unknown)}, missing {sorted(missing)}")
-    return kind(**{name: _decode(document[name], hints[name], name) for name in names})
+    given = {name: value for name, value in document.items() if name in entries}
+    return kind(**{name: _decode(value, hints[name], name) for name, value in given.items()})
 
 
 def _decode(value: Any, hint: Any, name: str) -> Any:  # noqa: ANN401

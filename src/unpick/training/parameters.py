@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from unpick.devices import FUSED
 from unpick.models import Model
-from unpick.training.config import Adagrad, Adam
+from unpick.training.config import SGD, Adagrad, Adam
 
 VECTOR = 16  # numbers that a processor computes with at once, at most
 
@@ -45,15 +45,19 @@ class EnsembleOptimiser:
     """
 
     def __init__(
-        self, module: nn.Module | Model, optimisers: Sequence[Adam | Adagrad], eps: float = 1e-8
+        self,
+        module: nn.Module | Model,
+        optimisers: Sequence[Adam | Adagrad | SGD],
+        eps: float = 1e-8,
     ) -> None:
         self.optimiser, self.eps = optimisers[0], eps  # eps is Adam's
         parameters = list(module.parameters())
         self.values, values = lay_out([p.detach() for p in parameters])
         for parameter, value in zip(parameters, self.values, strict=True):
             parameter.data = value.copy_(parameter.detach())
-        self.second, second = lay_out(self.values)
-        self.first, first = lay_out(self.values) if isinstance(self.optimiser, Adam) else ([], [])
+        adam, plain = isinstance(self.optimiser, Adam), isinstance(self.optimiser, SGD)
+        self.first, first = lay_out(self.values if adam else [])
+        self.second, second = lay_out([] if plain else self.values)
         self.held = values, first, second  # what is stepped
         # Room for the gradients that do not fill vectors.
         self.ragged, self.shared = lay_out([v for v in self.values if v[0].numel() % VECTOR])
@@ -108,8 +112,10 @@ class EnsembleOptimiser:
                 adam_step(values, gradients, first, second, step, rate, adam, self.eps, self.count)
             case Adagrad():
                 adagrad_step(values, gradients, second, rate, self.count)
+            case SGD():
+                torch._foreach_add_(values, gradients, alpha=-rate)
             case other:
-                raise ValueError(f"optimiser must be Adam or Adagrad, got {other}")
+                raise ValueError(f"optimiser must be Adam, Adagrad or SGD, got {other}")
 
     def freeze(self, member: int) -> None:
         """Leave this member's weights as they are from now on."""
