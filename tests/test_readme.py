@@ -5,6 +5,7 @@ import re
 import shutil
 import statistics
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,30 @@ def test_stored_verdicts_are_those_of_the_code(study, tmp_path):
     for suffix in (".md", ".json"):
         file = f"{study.name}{suffix}"
         assert (tmp_path / file).read_text() == (RESULTS / file).read_text()
+
+
+def test_a_page_is_told_in_the_words_of_today(tmp_path):
+    """Its table and notes, too; the numbers of its runs, their seeds and figures stay."""
+    study = STUDIES["thesis-3.4"]
+    for suffix in (".md", ".json"):
+        shutil.copy(RESULTS / f"{study.name}{suffix}", tmp_path)
+
+    def noted(scale):
+        return [replace(cell, note="another note") for cell in study.cells(scale)]
+
+    before = json.loads((tmp_path / "thesis-3.4.json").read_text())
+    judge_page(replace(study, about="Other words.", cells=noted), tmp_path, tmp_path)
+    page, after = ((tmp_path / f"thesis-3.4.{suffix}").read_text() for suffix in ("md", "json"))
+    assert "Other words." in page
+    assert "another note" in page
+    assert (
+        page.split("## Figures")[1]
+        == (RESULTS / "thesis-3.4.md").read_text().split("## Figures")[1]
+    )
+    runs = [
+        [cell["runs"] for cell in document["cells"]] for document in (before, json.loads(after))
+    ]
+    assert runs[0] == runs[1]
 
 
 def test_verdicts_are_those_of_the_results():

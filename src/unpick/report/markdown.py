@@ -30,11 +30,7 @@ def write_markdown(results: Results, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     study, claims = results.study, claim_notes(results)
     pictures, problems = draw_all(study.drawings, results, folder, study.name, pdf=False)
-    parts = [lead_section(results)]
-    if claims:
-        parts.append(claims_section(claims))
-    if tables := all_tables(results):
-        parts += ["## Table", *[to_markdown(table).rstrip() for table in tables]]
+    parts = [opening(results, claims)]
     if pictures or problems:
         parts += ["## Figures", *[_item(note) for note in problems]]
     for picture in pictures:
@@ -49,16 +45,16 @@ def write_markdown(results: Results, folder: Path) -> Path:
     return page
 
 
-def lead_section(results: Results) -> str:
-    """The beginning of a page: what it is about."""
+def opening(results: Results, claims: Sequence[Note]) -> str:
+    """A page down to its table: what needs the numbers of runs, but not the runs."""
     study = results.study
     parts = [f"# {plain(study.title)}", f"{plain(study.source)}. Scale: {results.scale}."]
-    return "\n\n".join([*parts, *[plain(text) for text in study.paragraphs]])
-
-
-def claims_section(claims: Sequence[Note]) -> str:
-    """The section of a page with verdicts."""
-    return "\n\n".join(["## Claims", "\n".join(_item(note) for note in claims)])
+    parts += [plain(text) for text in study.paragraphs]
+    if claims:
+        parts += ["## Claims", "\n".join(_item(note) for note in claims)]
+    if tables := all_tables(results):
+        parts += ["## Table", *[to_markdown(table).rstrip() for table in tables]]
+    return "\n\n".join(parts)
 
 
 def claims_to_json(claims: Sequence[Note]) -> list[dict[str, str]]:
@@ -120,11 +116,12 @@ def _document(results: Results, claims: Sequence[Note]) -> dict[str, Any]:
         "made with": environments(results),
         "claims": claims_to_json(claims),
         "missing": _missing(results),
-        "cells": [_cell(outcome) for outcome in results.outcomes],
+        "cells": [cell_to_json(outcome) for outcome in results.outcomes],
     }
 
 
-def _cell(outcome: Outcome) -> dict[str, Any]:
+def cell_to_json(outcome: Outcome) -> dict[str, Any]:
+    """Every number of a cell with the run that it comes from."""
     return {
         "row": outcome.cell.row,
         "column": outcome.cell.column,

@@ -8,15 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from unpick.pages.page import Note
-from unpick.report.markdown import (
-    claims_section,
-    claims_to_json,
-    document_to_text,
-    lead_section,
-)
+from unpick.report.markdown import cell_to_json, claims_to_json, document_to_text, opening
 from unpick.runs.disk import Run, write
-from unpick.study import Claim, Outcome, Results, Study, Verdict
+from unpick.study import Cell, Claim, Outcome, Results, Study, Verdict
 from unpick.study.running import compute
+
+REST = re.compile(r"^## (Figures|Missing|Where this comes from)$", re.MULTILINE)
 
 
 def read_page(study: Study, folder: Path) -> Results:
@@ -27,7 +24,11 @@ def read_page(study: Study, folder: Path) -> Results:
     for stored in document["cells"]:
         cell = cells[stored["row"], stored["column"]]
         runs = tuple(
-            Run(Path(run["folder"]), cell.with_seed(run["seed"]), {"seconds": run["seconds"]})
+            Run(
+                Path(run["folder"]),
+                replace(cell.config, seed=run["seed"]),
+                {"seconds": run["seconds"]},
+            )
             for run in stored["runs"]
         )
         names = dict.fromkeys(name for run in stored["runs"] for name in run["values"])
@@ -35,15 +36,26 @@ def read_page(study: Study, folder: Path) -> Results:
             name: np.array([run["values"].get(name) for run in stored["runs"]], dtype=float)
             for name in names
         }
-        outcomes.append(Outcome(cell, runs, values, stored["departs"]))
-    return Results(study, document["scale"], tuple(outcomes), tuple(document["missing"]))
+        departs = departures_of(study, cell, runs, stored["departs"])
+        outcomes.append(Outcome(cell, runs, values, departs))
+    results = Results(study, document["scale"], tuple(outcomes), tuple(document["missing"]))
+    try:
+        return study.together(results)
+    except (KeyError, OSError):  # it needs more than the numbers of a page, which has its values
+        return results
+
+
+def departures_of(study: Study, cell: Cell, runs: tuple[Run, ...], stored: str) -> str:
+    """With today's note, if the runs depart from the paper as they did when they were stored."""
+    same = all(run.path.name.endswith(run.config.identity()) for run in runs)
+    told = study.departures(replace(cell, note=""))
+    return study.departures(cell) if same or (told and stored.startswith(told)) else stored
 
 
 def judge_page(study: Study, folder: Path, root: Path) -> None:
-    """Judge the claims of NAME.md and NAME.json by today's code, from the numbers stored there.
+    """Write NAME.md and NAME.json anew by today's code, from the numbers stored there.
 
-    A claim about something else, such as weights, keeps its verdict. The text at the beginning of
-    the page is written anew, too.
+    A claim about something else, such as weights, keeps its verdict. Figures stay as they are.
 
     Args:
         study: Which.
@@ -62,11 +74,14 @@ def judge_page(study: Study, folder: Path, root: Path) -> None:
             claims.append(Note(old["evidence"], claim.text, "", old["verdict"]))
         else:
             claims.append(Note(verdict.evidence, claim.text, "", verdict.word))
-    _, *sections = re.split(r"^(?=## )", page.read_text(), flags=re.MULTILINE)
-    if claims:
-        sections[0] = claims_section(claims) + "\n\n"
-    write(page, "".join([lead_section(results) + "\n\n", *sections]).encode())
-    write(data, document_to_text(document | {"claims": claims_to_json(claims)}).encode())
+    text = page.read_text()
+    rest = REST.search(text)
+    if rest is None:
+        raise ValueError(f"{page} has no section on where it comes from; write it from its runs")
+    write(page, f"{opening(results, claims)}\n\n{text[rest.start() :]}".encode())
+    cells = [cell_to_json(outcome) for outcome in results.outcomes]
+    document |= {"source": study.source, "claims": claims_to_json(claims), "cells": cells}
+    write(data, document_to_text(document).encode())
 
 
 def judge_stored(claim: Claim, results: Results) -> Verdict:

@@ -20,7 +20,7 @@ from unpick.study import Cell, Outcome, Results
 
 MARKS: dict[bool | None, Mark] = {True: "good", False: "bad", None: "note"}
 # Decimals of a measure, 2 by default. Only the part of its name before a comma counts.
-DIGITS = {"settled": 1, "active": 1, "Delta_KL": 4, "OD-Score": 3}
+DIGITS = {"settled": 1, "settling step": 0, "active": 1, "angle": 1, "Delta_KL": 4, "OD-Score": 3}
 DIGITS |= dict.fromkeys(("linear", "nonlinear", "Jacobian"), 4)  # errors of local decoders
 DIGITS |= {"released linear": 4, "released nonlinear": 4, "released Jacobian": 1}
 UNITS = {"settled": " %"}
@@ -90,7 +90,12 @@ def value(outcome: Outcome, measure: str) -> str:
     digits, deviation = DIGITS.get(measure.split(",")[0], 2), outcome.deviation(measure)
     spread = "" if math.isnan(deviation) else f" ± {deviation:.{digits}f}"
     some = "" if count == len(outcome.runs) else f" ({count} of {len(outcome.runs)} seeds)"
-    return f"{outcome.mean(measure):.{digits}f}{spread}{UNITS.get(measure, '')}{some}"
+    return f"{outcome.mean(measure):.{digits}f}{spread}{unit(measure)}{some}"
+
+
+def unit(measure: str) -> str:
+    """Of a measure, as it follows a number."""
+    return UNITS.get(measure.split(",")[0], "")
 
 
 def anchor(cell: Cell) -> str:
@@ -235,7 +240,7 @@ def _entries(outcome: Outcome, measure: str, columns: Sequence[str]) -> Iterator
             yield value(outcome, "chance").split(" ±")[0] if "chance" in outcome.values else ""
         elif column == "published":
             printed = outcome.cell.published.get(measure)
-            yield "" if printed is None else f"{printed}{UNITS.get(measure, '')}"
+            yield "" if printed is None else f"{printed}{unit(measure)}"
         else:
             differs = outcome.differs(measure) if has else None
             yield "" if differs is None else f"{differs:+z.1f}"
