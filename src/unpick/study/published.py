@@ -16,7 +16,8 @@ class Printed:
     Attributes:
         mean: Over restarts.
         std: Nan if there is none.
-        restarts: How many; ten in Zietlow (2022). None if the paper does not say.
+        restarts: How many; ten in chapter 4 of Zietlow (2022), which chapter 3 is assumed to
+            share. None if nothing is known.
         digits: Printed after the point.
     """
 

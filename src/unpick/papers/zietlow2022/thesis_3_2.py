@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from unpick.geometry.polarized import delta_kl_of_latents
@@ -41,6 +40,7 @@ LATENTS: dict[str, int | None] = {"factors": None, "10": 10}
 # of the 25 epochs that the others have. With Adam two of three seeds find an eighth latent after
 # 12 000 to 18 000 steps and leave the regime for 20 000 more.
 LONGER = 105 * EPOCH
+SHARE = "settled, of the published length"  # percent
 POINTS = 150  # of a drawn line, about
 
 
@@ -58,37 +58,59 @@ def cells(scale: Scale) -> Sequence[Cell]:
                 config = replace(setting(data, METHODS[data], "paper", latents), steps=LONGER)
             column, values = (
                 f"{config.model.latents} latents",
-                published("thesis-3.2", printed, name),
+                {SHARE: published("thesis-3.2", printed, name)["settled"]},
             )
             seeds = 3 if scale == "quick" else SEEDS[scale][data]
             cells.append(Cell(data, column, config, seeds, values, NOTES[data]))
     return cells
 
 
+def together(results: Results) -> Results:
+    """Add `settling step`, and the share of the published training that it would leave.
+
+    A run that has not settled within ours may never do so: its share is 0, its step the last one.
+    """
+    steps = _published_steps(results)
+
+    def added(outcome: Outcome) -> Outcome:
+        if "settled" not in outcome.values:
+            return outcome
+        settled, cell = outcome.values["settled"], outcome.cell
+        looks = cell.config.steps // LATENTS_EVERY  # at Delta_KL
+        step = (1 - settled / 100) * looks * LATENTS_EVERY
+        share = np.where(settled > 0, 100 * (1 - step / steps[_name(outcome)]), 0.0)
+        return replace(outcome, values={**outcome.values, "settling step": step, SHARE: share})
+
+    return replace(results, outcomes=tuple(map(added, results.outcomes)))
+
+
 def dominates(results: Results) -> Verdict:
-    """Every entry spends at least nine tenths of training in the regime."""
-    return _nine_tenths(results, {_name(o): o.mean("settled") for o in _settled(results)})
+    """At least nine tenths of training lie in the regime, where ours is as long as published."""
+    steps = _published_steps(results)
+    whole = [o for o in _settled(results) if o.cell.config.steps == steps[_name(o)]]
+    return _nine_tenths(results, whole)
 
 
 def soon(results: Results) -> Verdict:
-    """The same, with the steps until Delta_KL stays below 3 % as a share of the published ones."""
-    steps = {(c.row, c.column): c.config.steps for c in results.study.cells("paper")}
-    shares = {}
-    for outcome in _settled(results):
-        settled, cell = outcome.values["settled"] / 100, outcome.cell
-        until = (1 - settled) * cell.config.steps
-        # A run that has not settled may never do so.
-        share = np.where(settled > 0, 1 - until / steps[cell.row, cell.column], 0.0)
-        shares[_name(outcome)] = 100 * float(share.mean())
-    return _nine_tenths(results, shares)
+    """At least nine tenths of the published training, for every entry."""
+    return _nine_tenths(results, _settled(results))
 
 
-def _nine_tenths(results: Results, shares: Mapping[str, float]) -> Verdict:
-    if not shares:
-        return Verdict(None, "")
-    worst = min(shares, key=lambda name: shares[name])
-    holds = results.all_hold({name: share >= 90 for name, share in shares.items()})
-    return Verdict(holds, f"least: {worst}, {shares[worst]:.1f} %")
+def _nine_tenths(results: Results, outcomes: Sequence[Outcome]) -> Verdict:
+    texts, comparisons, steps = [], {}, _published_steps(results)
+    for outcome in outcomes:
+        name = _name(outcome)
+        coarse = 100 * LATENTS_EVERY / steps[name]  # Delta_KL was looked at so often
+        comparisons[name] = above(outcome.values[SHARE], 90.0, resolution=coarse)
+        printed = outcome.cell.published.get(SHARE)
+        text = f"{name}: {outcome.mean('settling step'):.0f} steps, {outcome.mean(SHARE):.1f} %"
+        texts.append(text if printed is None else f"{text} (printed {printed} %)")
+    return decide_all(comparisons, "; ".join(texts), complete=results.complete)
+
+
+def _published_steps(results: Results) -> dict[str, int]:
+    """By the name of an entry."""
+    return {f"{c.row}, {c.column}": c.config.steps for c in results.study.cells("paper")}
 
 
 def _name(outcome: Outcome) -> str:
@@ -105,20 +127,16 @@ def larger_takes_longer(results: Results) -> Verdict:
         if len(columns) < 2:
             continue
         few, many = columns.values()
-        printed = [o.cell.published.get("settled", Printed(math.nan)).mean for o in (few, many)]
+        printed = [o.cell.published.get(SHARE, Printed(math.nan)).mean for o in (few, many)]
         comparisons[row] = above(
-            _steps(many),
-            _steps(few),
+            many.values["settling step"],
+            few.values["settling step"],
             expected=(printed[0] - printed[1]) / 100 * many.cell.config.steps,
             resolution=float(LATENTS_EVERY),  # Delta_KL was looked at so often
         )
-        texts.append(f"{row}: {_steps(few).mean():.0f} and {_steps(many).mean():.0f} steps")
+        steps = [f"{outcome.mean('settling step'):.0f}" for outcome in (few, many)]
+        texts.append(f"{row}: {steps[0]} and {steps[1]} steps")
     return decide_all(comparisons, "; ".join(texts), complete=results.complete)
-
-
-def _steps(outcome: Outcome) -> Float[np.ndarray, "s"]:
-    """Steps until a run has settled; all of them if it has not."""
-    return (1 - outcome.values["settled"] / 100) * outcome.cell.config.steps
 
 
 def _settled(results: Results) -> tuple[Outcome, ...]:
@@ -171,18 +189,25 @@ relative error of that. The table gives the percentage of training after which i
 looked at every 500 steps on 1000 validation observations, for a {NAMES["beta-vae"]} (MNIST and
 Fashion-MNIST: VAE) with as many latents as factors and with ten.
 
+Settling takes steps, not a share of training, and our images train for a fraction of the
+published steps. So the table has the settling step, and the share of the published training that
+it leaves if what has settled within ours stays so. `settled` alone is the share of our own
+training.
+
 What is left out is half the variance of the precise latents, so the criterion asks them to be
 precise on average: whether a data set meets it is decided by beta against the variance of the
 data.""",
     cells=cells,
-    measures=("settled", "Delta_KL", "active"),
+    measures=("settling step", SHARE, "settled", "Delta_KL", "active"),
     claims=(
         Claim(
-            "Delta_KL stays below 3 % for at least 90 % of training on every data set.", dominates
+            "Delta_KL stays below 3 % for at least 90 % of training, where ours is as long as the "
+            "published one.",
+            dominates,
         ),
         Claim(
-            "It would be 90 % or more of the published training too, if what has settled within "
-            "ours stays so: settling takes steps, not a share of training.",
+            "On every data set it would be 90 % or more of the published training, if what has "
+            "settled within ours stays so.",
             soon,
         ),
         Claim(
@@ -191,7 +216,7 @@ data.""",
         ),
     ),
     drawings=(
-        drawing("settled", "settled", "share of training in the polarized regime (%)"),
+        drawing("settled", SHARE, "share of the published training in the polarized regime (%)"),
         Drawing(
             "thesis-3.2",
             "Delta_KL over training",
@@ -199,4 +224,5 @@ data.""",
             draw,
         ),
     ),
+    together=together,
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from unpick.data.synthetic import SynthLin, SynthNonlin
 from unpick.models.likelihood import Likelihood
 from unpick.objectives import BetaVAE
-from unpick.papers.zietlow2022.chapter3 import EPOCH, setting
+from unpick.papers.zietlow2022.chapter3 import ASSUMED, EPOCH, setting
 from unpick.papers.zietlow2022.published import published
 from unpick.study.study import Cell, Claim, Results, Scale, Study
 from unpick.study.verdict import Verdict, decide_all
@@ -99,11 +99,17 @@ STUDY = Study(
     name="thesis-3.3-open",
     title="What tables 3.3 and 3.4 leave open",
     source="Zietlow (2022), tables 3.3 and 3.4",
-    about="""The thesis gives optimiser, learning rate, architecture, epochs and beta. It does not
+    about=f"""The thesis gives optimiser, learning rate, architecture, epochs and beta. It does not
 say how large a batch is, whether the data are centred, whether the reconstruction term is the
 squared error, half of it (a Gaussian likelihood of variance one) or its mean over coordinates,
 how the network that bends synth-nonlin was drawn, which likelihood images have, and what the
 random decoder is. Every entry here has all that is said as published and one reading of the rest.
+{ASSUMED}
+
+Three more things are not said, and have no entry here. Is DtO that of the mean image or of the
+logits before the sigmoid? (Ours is the former; `thesis-3.3-controls` has both on sprites.) How are
+weights initialised? (Ours are PyTorch's default; `thesis-3.3-controls` tries Gaussian ones.) Does
+the encoder give log sigma or log sigma^2? (Ours gives the latter; the other was not tried.)
 
 On synth-lin the latent space turns slowly, so that what is open decides how far it gets in 600
 epochs; `thesis-3.3` and `thesis-3.4` take the reading that comes nearest to both tables: a centred

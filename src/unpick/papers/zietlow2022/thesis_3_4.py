@@ -7,7 +7,7 @@ from itertools import pairwise
 from matplotlib.figure import Figure
 
 from unpick.data.synthetic import SynthLin
-from unpick.papers.zietlow2022.chapter3 import NOTES, SEEDS, setting
+from unpick.papers.zietlow2022.chapter3 import ASSUMED, NOTES, SEEDS, setting
 from unpick.papers.zietlow2022.published import published
 from unpick.papers.zietlow2022.restarts import degenerate_squares
 from unpick.probe import latent_means
@@ -82,13 +82,13 @@ STUDY = Study(
     name="thesis-3.4",
     title="Degenerate singular values",
     source="Zietlow (2022), table 3.4 and figure 3.5",
-    about="""The theorem fixes the latent axes only if the singular values of the decoder differ.
+    about=f"""The theorem fixes the latent axes only if the singular values of the decoder differ.
 Here the two sides of the square of synth-lin have the ratio 1.0, 1.2 and 1.5. At 1.0 every
 direction has the same variance and nothing, for the beta-VAE as for PCA, tells one from another.
 
 How far a ratio of 1.2 gets within the 600 epochs depends on how fast the latent space turns, and
 so on what the thesis leaves open (batch size, centring, the factor before the squared error): see
-the study thesis-3.3-open.""",
+the study thesis-3.3-open. {ASSUMED}""",
     cells=cells,
     measures=("DtO", "DS"),
     claims=(

@@ -1,0 +1,1 @@
+"""Whether a full covariance leaves the latent axes open, with controls."""
