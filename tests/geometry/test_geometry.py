@@ -16,7 +16,7 @@ from unpick.geometry import (
     ima_contrast,
 )
 from unpick.geometry.integer_program import nearest_signed_permutation_milp
-from unpick.geometry.jacobian import _chunk
+from unpick.geometry.jacobian import _passes
 from unpick.geometry.orthogonality import nearest_signed_permutation, signed_permutation_distance
 from unpick.geometry.singular import gram, singular_directions
 from unpick.models import MLP, Autoencoder, Conv, ModelConfig
@@ -51,8 +51,19 @@ def test_jacobians_of_any_chunk_are_the_same_and_memory_sets_the_chunk(generator
     wide = nn.Sequential(nn.Linear(3, 1000), nn.Tanh(), nn.Linear(1000, 4))
     z = torch.randn(7, 3, generator=generator)
     torch.testing.assert_close(decoder_jacobians(wide, z, memory=1), decoder_jacobians(wide, z))
-    hidden = 1000 * 4 * 3  # bytes of the widest layer along three directions
-    assert [_chunk(wide, z, memory) for memory in (1, hidden, 5 * hidden)] == [1, 1, 5]
+    hidden = 1000 * 4  # bytes of the widest layer
+    assert [_passes(wide, z, memory) for memory in (1, hidden, 5 * hidden)] == [1, 1, 5]
+
+
+def test_each_point_may_have_columns_of_its_own(generator):
+    decode = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 4))
+    z = torch.randn(7, 5, generator=generator)
+    columns = torch.stack([torch.randperm(5, generator=generator)[:2] for _ in range(7)])
+    whole = decoder_jacobians(decode, z)
+    chosen = whole.gather(2, columns[:, None].expand(7, 4, 2))
+    for memory in (1, 2**25):
+        found = decoder_jacobians(decode, z, columns=columns, memory=memory)
+        torch.testing.assert_close(found, chosen)
 
 
 def test_jacobians_of_an_ensemble_are_those_of_its_members(generator):
@@ -121,7 +132,7 @@ def test_a_decoder_whose_python_looks_at_values_is_still_exact(generator):
 def test_what_cannot_be_differentiated_warns_and_is_close(generator):
     z = torch.randn(4, 2, generator=generator).double()
     exact = torch.diag_embed(torch.cos(z))
-    with pytest.warns(UserWarning, match="numpy decoder: Jacobians by central differences"):
+    with pytest.warns(UserWarning, match="central differences: numpy decoder"):
         found = decoder_jacobians(np.sin, z.numpy())
     torch.testing.assert_close(found, exact, rtol=0, atol=1e-9)
     with pytest.warns(UserWarning, match="central differences: forward mode failed"):

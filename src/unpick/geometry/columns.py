@@ -48,7 +48,12 @@ def column_cosines(jacobians: Array, *, active: Array | None = None) -> ColumnCo
         >>> column_cosines(torch.tensor([[[1.0, 3.0], [0.0, 4.0]]])).mean
         0.6000000000000001
     """
-    cosines = _cosines(checked_gram(jacobians, active)).abs()
+    return cosines_of_gram(checked_gram(jacobians, active))
+
+
+def cosines_of_gram(matrices: Float[Tensor, "n d d"]) -> ColumnCosines:
+    """The same from Gram matrices J^T J."""
+    cosines = normalised_gram(matrices).abs()
     d = cosines.shape[-1]
     per_sample = (cosines.sum((1, 2)) - d) / (d * (d - 1))
     return ColumnCosines(float(per_sample.mean()), cosines.mean(0), per_sample)
@@ -67,17 +72,19 @@ def ima_contrast(jacobians: Array, *, active: Array | None = None) -> IMAContras
         0.223
     """
     columns, mask = checked(jacobians, active)
-    per_sample = _contrast(gram(columns, mask))
-    averaged = _contrast(gram(columns.mean(0, keepdim=True, dtype=torch.float64), mask))
+    per_sample = contrast_of_gram(gram(columns, mask))
+    averaged = contrast_of_gram(gram(columns.mean(0, keepdim=True, dtype=torch.float64), mask))
     return IMAContrast(float(per_sample.mean()), per_sample, float(averaged))
 
 
-def _contrast(matrices: Float[Tensor, "n d d"]) -> Float[Tensor, "n"]:
+def contrast_of_gram(matrices: Float[Tensor, "n d d"]) -> Float[Tensor, "n"]:
+    """The local contrast of each Gram matrix J^T J."""
     # Of unit columns: the determinant then neither over- nor underflows.
-    return (-0.5 * torch.linalg.slogdet(_cosines(matrices)).logabsdet).clamp(min=0)
+    return (-0.5 * torch.linalg.slogdet(normalised_gram(matrices)).logabsdet).clamp(min=0)
 
 
-def _cosines(matrices: Float[Tensor, "n d d"]) -> Float[Tensor, "n d d"]:
+def normalised_gram(matrices: Float[Tensor, "n d d"]) -> Float[Tensor, "n d d"]:
+    """Cosines between the columns, from Gram matrices; 1 on the diagonal."""
     norms = matrices.diagonal(dim1=1, dim2=2).sqrt()
     unit = torch.where(norms > 0, 1 / norms, 0)
     cosines = (matrices * unit[:, :, None] * unit[:, None, :]).clamp(-1, 1)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -21,8 +21,9 @@ def decoder_jacobians(
     decode: Callable[[Any], Any],
     z: Array,
     *,
+    columns: Int[Tensor, "n k"] | None = None,
     memory: int = 2**25,
-) -> Float[Tensor, "n p d"]:
+) -> Float[Tensor, "n p k"]:
     """The Jacobian of a decoder at each latent point.
 
     Torch functions are differentiated exactly: one forward pass carries all d directions. What
@@ -34,8 +35,10 @@ def decoder_jacobians(
             arrays unless z is a tensor. Pass the mean decoder, after the output's nonlinearity,
             unless logits are meant.
         z: Where.
-        memory: Bytes that one layer's activations may take, which sets how many points are pushed
-            through at a time; the default keeps them in the processor's cache.
+        columns: Which latents to differentiate along, for each point its own; all by default.
+        memory: Bytes that one layer's activations may take, which sets how many points and
+            directions are pushed through at a time; the default keeps them in the processor's
+            cache.
 
     Example:
         >>> mixing = torch.tensor([[1.0, 2.0], [0.0, 3.0], [1.0, 0.0]])
@@ -44,50 +47,59 @@ def decoder_jacobians(
                 [0., 3.],
                 [1., 0.]])
     """
-    torch_decoder, z = isinstance(z, Tensor), to_tensor("z", z, "points, latents")
-    if not torch_decoder:
-        warnings.warn("numpy decoder: Jacobians by central differences", stacklevel=2)
-        return _differences(lambda t: torch.as_tensor(decode(t.numpy())), z)
+    reason, takes_arrays = "", decode
+    if not isinstance(z, Tensor):
+        reason = "numpy decoder"
+        decode = lambda t: torch.as_tensor(takes_arrays(t.numpy()))  # noqa: E731
+    z = to_tensor("z", z, "points, latents")
+    if columns is None:
+        columns = torch.arange(z.shape[1], device=z.device).expand(len(z), -1)
     with torch.no_grad():
-        chunk, reason = _chunk(decode, z, memory), ""
-        if _detaches_output(decode, z):
+        fit = 1 if reason else _passes(decode, z, memory)
+        if not reason and _detaches_output(decode, z):
             reason = "the decoder detaches its output"
         for push in () if reason else (_all_axes, _axis_by_axis):
             try:
-                return _in_chunks(partial(push, decode), z, chunk)
+                return _in_chunks(partial(push, decode), z, columns, fit)
             except (RuntimeError, NotImplementedError) as error:
-                reason = str(error).splitlines()[0]
-        warnings.warn(
-            f"Jacobians by central differences: forward mode failed ({reason})", stacklevel=2
-        )
-        return _differences(decode, z)
+                reason = f"forward mode failed ({str(error).splitlines()[0]})"
+        warnings.warn(f"Jacobians by central differences: {reason}", stacklevel=2)
+        return _differences(decode, z, columns)
 
 
-def _all_axes(decode: Decoder, z: Float[Tensor, "m d"]) -> Float[Tensor, "d m p"]:
-    """The derivatives along each latent axis, all in one pass."""
+def _all_axes(
+    decode: Decoder, z: Float[Tensor, "m d"], axes: Float[Tensor, "k m d"]
+) -> Float[Tensor, "k m p"]:
+    """The derivatives along each axis, all in one pass."""
 
-    def push(axis: Float[Tensor, "d"]) -> Float[Tensor, "m p"]:
-        return torch.func.jvp(decode, (z,), (axis.expand_as(z),))[1].flatten(1)
+    def push(axis: Float[Tensor, "m d"]) -> Float[Tensor, "m p"]:
+        return torch.func.jvp(decode, (z,), (axis,))[1].flatten(1)
 
-    return torch.func.vmap(push)(_axes(z))
+    return torch.func.vmap(push)(axes)
 
 
-def _axis_by_axis(decode: Decoder, z: Float[Tensor, "m d"]) -> Float[Tensor, "d m p"]:
+def _axis_by_axis(
+    decode: Decoder, z: Float[Tensor, "m d"], axes: Float[Tensor, "k m d"]
+) -> Float[Tensor, "k m p"]:
     """The same without vmap, for decoders whose Python looks at values: three times slower."""
-    tangents = [torch.func.jvp(decode, (z,), (a.expand_as(z),))[1].flatten(1) for a in _axes(z)]
-    return torch.stack(tangents)
+    return torch.stack([torch.func.jvp(decode, (z,), (axis,))[1].flatten(1) for axis in axes])
 
 
-def _differences(decode: Decoder, z: Float[Tensor, "n d"]) -> Float[Tensor, "n p d"]:
+def _differences(
+    decode: Decoder, z: Float[Tensor, "n d"], columns: Int[Tensor, "n k"]
+) -> Float[Tensor, "n p k"]:
     """Central differences, with the step that balances truncation and rounding."""
     # The decoder may compute in less precision than z has: its output's counts.
     precision = torch.finfo(torch.as_tensor(decode(z[:1])).dtype).eps
     step = precision ** (1 / 3) * (float(z.std()) if len(z) > 1 and z.std() > 0 else 1.0)
 
-    def slope(part: Float[Tensor, "m d"], axis: Float[Tensor, "d"]) -> Float[Tensor, "m p"]:
+    def slope(part: Float[Tensor, "m d"], axis: Float[Tensor, "m d"]) -> Float[Tensor, "m p"]:
         return (decode(part + step * axis) - decode(part - step * axis)).flatten(1) / (2 * step)
 
-    parts = [torch.stack([slope(part, a) for a in _axes(z)], dim=2) for part in z.split(PORTION)]
+    parts = [
+        torch.stack([slope(part, axis) for axis in _axes(part, some)], dim=2)
+        for part, some in zip(z.split(PORTION), columns.split(PORTION), strict=True)
+    ]
     return torch.cat(parts)
 
 
@@ -101,41 +113,50 @@ def _detaches_output(decode: Decoder, z: Float[Tensor, "n d"]) -> bool:
     return not slope.any() and not torch.equal(decode(few), decode(few + 0.1))
 
 
-def _axes(z: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:
-    return torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
+def _axes(z: Float[Tensor, "m d"], columns: Int[Tensor, "m k"]) -> Float[Tensor, "k m d"]:
+    """The unit vector along each of a point's columns."""
+    axes = torch.zeros(columns.shape[1], *z.shape, dtype=z.dtype, device=z.device)
+    return axes.scatter_(2, columns.T[..., None], 1.0)
 
 
 def _in_chunks(
-    push: Callable[[Tensor], Tensor], z: Float[Tensor, "n d"], chunk: int
-) -> Float[Tensor, "n p d"]:
-    """All points, a chunk at a time, straight into one tensor whose columns are contiguous."""
-    if len(z) <= chunk:
-        return push(z).permute(1, 2, 0)
+    push: Callable[[Tensor, Tensor], Tensor],
+    z: Float[Tensor, "n d"],
+    columns: Int[Tensor, "n k"],
+    passes: int,
+) -> Float[Tensor, "n p k"]:
+    """So many passes at a time, straight into one tensor whose columns are contiguous."""
+    k = columns.shape[1]
+    if len(z) * k <= passes:
+        return push(z, _axes(z, columns)).permute(1, 2, 0)
+    points = max(1, passes // k)
     filled: Tensor | None = None
-    for start in range(0, len(z), chunk):
-        part = push(z[start : start + chunk])
-        if filled is None:
-            filled = part.new_empty(len(part), len(z), part.shape[2])
-        filled[:, start : start + chunk] = part
+    for start in range(0, len(z), points):
+        rows = slice(start, start + points)
+        for first in range(0, k, passes):
+            some = slice(first, first + passes)
+            part = push(z[rows], _axes(z[rows], columns[rows, some]))
+            if filled is None:
+                filled = part.new_empty(k, len(z), part.shape[2])
+            filled[some, rows] = part
     assert filled is not None
     return filled.permute(1, 2, 0)
 
 
-def _chunk(decode: Decoder, z: Float[Tensor, "n d"], memory: int) -> int:
-    """How many points fit the memory, from the largest tensor that a forward pass makes."""
+def _passes(decode: Decoder, z: Float[Tensor, "n d"], memory: int) -> int:
+    """How many points times directions fit the memory, by the largest tensor of a pass."""
     probe = z[:2]
-    with _LargestTensor() as largest:
+    with LargestTensor() as largest:
         output = decode(probe)
     if not isinstance(output, Tensor) or output.ndim < 2 or len(output) != len(probe):
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise ValueError(
             f"decode must map {len(probe)} latents to as many observations, got {got}"
         )
-    each = largest.bytes * z.shape[1] // len(probe)
-    return max(1, memory // max(each, 1))
+    return max(1, memory * len(probe) // max(largest.bytes, 1))
 
 
-class _LargestTensor(TorchFunctionMode):
+class LargestTensor(TorchFunctionMode):
     """Records the size of the largest tensor that is made while the mode is on."""
 
     bytes = 0

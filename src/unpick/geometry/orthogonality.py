@@ -57,7 +57,13 @@ def distance_to_orthogonality(
         >>> distance_to_orthogonality(tilted).per_sample
         tensor([0.0000, 1.0824], dtype=torch.float64)
     """
-    values, v = singular_directions(checked_gram(jacobians, active))
+    return distance_of_directions(*singular_directions(checked_gram(jacobians, active)))
+
+
+def distance_of_directions(
+    values: Float[Tensor, "n d"], v: Float[Tensor, "n d d"]
+) -> DistanceToOrthogonality:
+    """DtO from singular values and right singular vectors."""
     distances = signed_permutation_distance(v)
     mean, chance = float(distances.mean()), haar_distance(v.shape[-1])
     close = (values[:, :-1] - values[:, 1:]) <= NEAR * values[:, :-1]
