@@ -30,7 +30,7 @@ def x(generator):
 
 
 def quietly(encode, decode, x, factors=None):
-    return diagnose(encode, decode, x, factors, report=None, show=False)
+    return diagnose(encode, decode, x, factors, show=False)
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ class Holder:
         return self.parts["nets"][0](x)[:, :2]
 
 
-def test_training_mode_is_refused_wherever_the_network_hides(x):
+def test_training_mode_is_left_for_evaluation_wherever_the_network_hides(x):
     model, norm = VAE(), nn.BatchNorm1d(6)
 
     @torch.no_grad()
@@ -82,12 +82,13 @@ def test_training_mode_is_refused_wherever_the_network_hides(x):
         return norm(x)[:, :2]
 
     for encode in (lambda x: model.encode(norm(x)), Holder(norm).encode, decorated):
-        with pytest.raises(ValueError, match="encode: BatchNorm1d is in training mode"):
-            quietly(encode, model.decode, x)
+        found = quietly(encode, model.decode, x)
+        assert "It was in training mode" in " ".join(found.assumed)
+        assert norm.training
     assert int(norm.num_batches_tracked) == 0
     noisy = nn.Sequential(nn.Linear(2, 6), nn.Dropout())
-    with pytest.raises(ValueError, match=r"decode: Dropout is in training mode.*\.eval\(\)"):
-        quietly(model.encode, noisy, x)
+    assert "It was in training mode" in " ".join(quietly(model.encode, noisy, x).assumed)
+    assert noisy[1].training
 
 
 class Counting(nn.Module):

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -77,16 +77,23 @@ def first_weight(function: object) -> Tensor | None:
     return next((weight for weight in weights if weight.is_floating_point()), None)
 
 
-def refuse_training_mode(**functions: Callable[[Any], Any]) -> None:
-    """Raise if a network would answer at random, or be changed by being asked."""
-    for name, function in functions.items():
-        layers = [layer for module in modules_of(function) for layer in module.modules()]
-        for layer in layers:
-            if layer.training and isinstance(layer, _NormBase | _DropoutNd):
-                raise ValueError(
-                    f"{name}: {type(layer).__name__} is in training mode, where it answers "
-                    "differently every time; call .eval() on the model first"
-                )
+@contextlib.contextmanager
+def evaluating(*functions: object) -> Iterator[bool]:
+    """The networks behind functions are in evaluation mode; afterwards they are as they were.
+
+    Yields whether that changes the mode of a layer that answers differently in training.
+    """
+    networks = [module for function in functions for module in modules_of(function)]
+    layers = [layer for network in networks for layer in network.modules()]
+    training = [layer for layer in layers if layer.training]
+    differs = any(isinstance(layer, _NormBase | _DropoutNd) for layer in training)
+    try:
+        for layer in training:
+            layer.training = False
+        yield differs
+    finally:
+        for layer in training:
+            layer.training = True
 
 
 @contextlib.contextmanager
