@@ -19,6 +19,7 @@ from torch import nn
 from accelerator import DEVICE, Accelerator
 from unpick.data import from_arrays
 from unpick.data.synthetic import SynthLin
+from unpick.diagnosis import diagnose
 from unpick.metrics import dci
 from unpick.models import MLP, Conv, ModelConfig, OwnNetwork
 from unpick.models.posterior import Family
@@ -160,6 +161,38 @@ def perturbed(network):
     contests[0].restore(2, contests[1].state())
 
 
+class Grid(nn.Module):
+    """A convolutional VAE as a user has it, with latents on a grid, in training mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.into = nn.Sequential(nn.Conv2d(1, 4, 4, 4), nn.BatchNorm2d(4))
+        self.out = nn.ConvTranspose2d(2, 1, 4, 4)
+
+    def encode(self, x):
+        mean, spread = self.into(x).chunk(2, 1)
+        return 9 * mean, spread - 3
+
+    def decode(self, z):
+        return self.out(z).sigmoid()
+
+
+def diagnosed():
+    """A model that lies there is diagnosed from observations that lie here."""
+    torch.manual_seed(0)
+    model, x = Grid(), IMAGES.observe(torch.arange(200))
+    found = []
+    for device in ("cpu", DEVICE):
+        model.to(device)
+        found.append(diagnose(model, x, show=False, points=20))
+        assert model.training
+    here, there = found
+    assert there.explained == approximately(here.explained)
+    assert there.alignment.mean == approximately(here.alignment.mean)
+    assert there.implied_beta.beta == approximately(here.implied_beta.beta)
+    assert [f.mark for f in there.findings] == [f.mark for f in here.findings]
+
+
 def approximately(value):
     import pytest
 
@@ -196,6 +229,7 @@ def cases():
     for network in NETWORKS:
         for family in get_args(Family):
             yield f"measures: {network}, {family}", lambda n=network, f=family: measured(n, f)
+    yield "diagnosis of a stranger's model", diagnosed
     for network in ("dense", "convolutional"):
         yield f"perturbation: {network}", lambda n=network: perturbed(n)
 

@@ -36,6 +36,14 @@ def load():
     return lambda x: (x[:, :2], torch.zeros(len(x), 2) - 3), decode
 def with_data():
     return *load(), torch.randn(300, 3)
+class Whole(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decode = load()[1]
+    def encode(self, x):
+        return load()[0](x)
+def module():
+    return Whole(), torch.randn(300, 3)
 def one():
     return 1
 def broken():
@@ -61,13 +69,22 @@ def test_diagnose_a_file(run_cli, tmp_path, monkeypatch):
     assert "FactorVAE" in out
     code, out, _ = run_cli("diagnose", "strange.py:load", "--data", "synth-lin", *common)
     assert code == 0
+    code, out, _ = run_cli("diagnose", "strange.py:module", *common)
+    assert code == 0
+    page = (tmp_path / "page" / "index.html").read_text()
+    for told in (
+        "unpick diagnose strange.py:module --jacobians 50",
+        "gaussian, assumed",
+        "torch 2",
+    ):
+        assert told in page
     code, out, _ = run_cli("diagnose", "strange.py:with_data", *common)
     assert code == 0
     assert "FactorVAE" not in out
     for target, rest, message in (
         ("load", (), "gives no observations"),
         ("lod", (), "has no function 'lod'"),
-        ("one", (), "must return (encode, decode)"),
+        ("one", (), "must return a model or (encode, decode)"),
         ("broken", (), "KeyError: 'weights'"),
         ("load", ("--data", "two.npz"), "two.npz has the arrays a, b: name the observations"),
         ("load", ("--data", "no.npy"), "no.npy is not there"),
@@ -79,6 +96,9 @@ def test_diagnose_a_file(run_cli, tmp_path, monkeypatch):
         code, _, err = run_cli("diagnose", f"strange.py:{target}", *rest)
         assert code == 2
         assert message in err
+    code, _, err = run_cli("diagnose", "strange.py")
+    assert code == 2
+    assert "which function of strange.py? it has load, with_data, module, one, broken." in err
 
 
 @pytest.mark.slow

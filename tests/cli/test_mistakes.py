@@ -42,6 +42,8 @@ import pytest
         (["measure", "nowhere"], "nowhere is not a run folder"),
         (["measure", "."], ". is not a finished run"),
         (["diagnose"], "which model?"),
+        (["diagnose", "weights.pt"], "weights.pt holds weights, not the code of a model. Write"),
+        (["diagnose", "nets.py"], "nets.py is not there"),
         (["diagnose", "model.py:load"], "model.py is not there"),
         (["diagnose", "model"], "model is no folder, and no function named as FILE.py:function"),
         (["diagnose", "model.py:load", "--data", "sprits"], "did you mean sprites"),

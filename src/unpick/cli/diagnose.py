@@ -1,5 +1,7 @@
 """`unpick diagnose`."""
 
+import ast
+import shlex
 import sys
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
@@ -15,6 +17,8 @@ from unpick.arguments import (
     write,
 )
 
+WEIGHTS = {".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".onnx", ".pkl"}
+
 
 @dataclass(frozen=True)
 class DiagnoseOptions:
@@ -25,7 +29,9 @@ class DiagnoseOptions:
         likelihood: The distribution whose mean the decoder returns.
         beta: The weight of the KL in training, beside a loss summed over pixels.
         samples: Number of observations, at most.
-        jacobians: Number of observations at which the decoder's Jacobian is taken.
+        jacobians: Number of observations at which the decoder's Jacobian is taken; 500 by default,
+            fewer for more than 32 latents.
+        memory: Gigabytes to work in, beside the model and the data.
         report: The folder of the page and its pictures.
         device: Where to compute: cpu, cuda, cuda:1, mps. By default a run goes to a GPU if there
             is one, and your own model stays where it is.
@@ -36,7 +42,8 @@ class DiagnoseOptions:
     likelihood: Literal["gaussian", "bernoulli"] = "gaussian"
     beta: float | None = None
     samples: int = 5000
-    jacobians: int = 500
+    jacobians: int | None = None
+    memory: float = 1.0
     report: Path = Path("diagnosis")
     device: str = "auto"
     model: str = ""
@@ -65,6 +72,7 @@ def diagnose(arguments: Arguments) -> None:
     from unpick.diagnosis import diagnose as examine
 
     target, rest = arguments[0], arguments[1:]
+    refuse_files(target)
     chosen = find_data(value_of("--data", rest, ""), is_given("--factors", rest))
     labels = value_of("--factors", rest, "")
     if labels.endswith(".npy"):  # a file, and no names of columns
@@ -93,7 +101,39 @@ def diagnose(arguments: Arguments) -> None:
         given["factors"] = read_factors(Path(labels))
     settings = {"likelihood": options.likelihood, "beta": options.beta}
     given |= {key: value for key, value in settings.items() if is_given(f"--{key}", rest)}
-    examine(**subsample(given, options.samples), points=options.jacobians, report=options.report)
+    examine(
+        **subsample(given, options.samples),
+        points=options.jacobians,
+        memory=options.memory,
+        report=options.report,
+        about={
+            "model": target,
+            "data": options.data or f"as {target} gives them",
+            "command": shlex.join(["unpick", "diagnose", *arguments]),
+        },
+    )
+
+
+def refuse_files(target: str) -> None:
+    """Say what to write instead of a file without a function, or of a file of weights."""
+    path = Path(target)
+    if path.suffix in WEIGHTS and not path.is_dir():
+        fail(
+            f"{target} holds weights, not the code of a model. Write load.py with `def load(): "
+            f"model = MyVAE(); model.load_state_dict(torch.load({path.name!r})); return model` "
+            "and run `unpick diagnose load.py:load --data DATA`"
+        )
+    if path.suffix == ".py" and not path.is_file():
+        fail(f"{target} is not there")
+    if path.suffix == ".py":
+        names = [
+            node.name
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+        ]
+        has = f"it has {', '.join(names)}" if names else "it has none: `def load(): return model`"
+        name = names[0] if names else "load"
+        fail(f"which function of {target}? {has}. `unpick diagnose {target}:{name} --data DATA`")
 
 
 def find_data(name: str, factors: bool) -> Any:  # noqa: ANN401
@@ -138,17 +178,23 @@ def subsample(given: dict[str, Any], samples: int) -> dict[str, Any]:
 
 
 def load_model(target: str, device: str = "auto") -> dict[str, Any]:
-    """Call FILE.py:function, which returns encode, decode, perhaps x, perhaps factors."""
+    """Call FILE.py:function, which returns a model, or encode and decode, and perhaps data."""
     from unpick.devices import find_device
     from unpick.probe.trace import modules_of
 
     returned = call_user_function(target, load_function(target))
-    if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
-        fail(f"{target} must return (encode, decode), or with x, or x and factors after them")
+    parts = returned if isinstance(returned, tuple) else (returned,)
+    names: tuple[str, ...] = ("model", "decode", "x", "factors")
+    if len(parts) < 2 or not callable(parts[1]):
+        names = ("model", "x", "factors")
+    if not 1 <= len(parts) <= len(names) or not (
+        callable(parts[0]) or hasattr(parts[0], "encode")
+    ):
+        fail(f"{target} must return a model or (encode, decode), perhaps with x and factors after")
     if device != "auto":
-        for network in modules_of(returned[:2]):
+        for network in modules_of(parts[:2]):
             network.to(find_device(device))
-    return dict(zip(("encode", "decode", "x", "factors"), returned, strict=False))
+    return dict(zip(names, parts, strict=False))
 
 
 def load_run(folder: Path, options: DiagnoseOptions) -> dict[str, Any]:
@@ -168,8 +214,9 @@ def load_run(folder: Path, options: DiagnoseOptions) -> dict[str, Any]:
             "codes"
         )
     probe = probe_run(run, samples=options.samples)
-    names = ("encode", "decode", "x", "likelihood", "beta")
+    names = ("decode", "x", "likelihood", "beta")
     given = {name: getattr(probe, name) for name in names if getattr(probe, name) is not None}
+    given["model"] = probe.encode
     if probe.factors is not None and len(probe.x) < LEAST:
         few = f"{len(probe.x)} of {folder.name}"
         write(f"metrics of factors need {LEAST} test observations, got {few}", sys.stderr)
@@ -236,10 +283,11 @@ def read_factors(path: Path) -> Any:  # noqa: ANN401
 DIAGNOSE_HELP = """usage: unpick diagnose FILE.py:function --data DATA [OPTIONS]
        unpick diagnose RUN [OPTIONS]
 
-The function takes no arguments and returns (encode, decode), or (encode, decode, x), or
-(encode, decode, x, factors). encode maps observations to a mean, (mean, log-variance), (mean,
-Cholesky factor) or a torch distribution; decode maps latents to mean observations. Prints the
-findings and writes a page with pictures. The model is not changed. FILE.py is run, as by python.
+The function takes no arguments and returns a model with encode and decode (or a forward that
+gives the posterior beside a decoder), or a pair of functions (encode, decode); x, or x and
+factors, may follow. encode gives a mean, (mean, log-variance), (mean, Cholesky factor) or a
+distribution; decode gives mean observations. Prints the findings and what was assumed, and
+writes a page with pictures. The model is not changed. FILE.py is run, as by python.
 
   --data DATA        a data set (`unpick data list`) with its own options, or your own data with
                      the options of `unpick train`: .npy, .npz, .csv, .parquet, folder of images
@@ -247,7 +295,9 @@ findings and writes a page with pictures. The model is not changed. FILE.py is r
   --likelihood L     gaussian (squared error) or bernoulli (cross-entropy)
   --beta B           weight of the KL in training, beside a loss summed over pixels
   --samples N        number of observations, at most (5000)
-  --jacobians N      number of those at which the decoder's Jacobian is taken (500)
+  --jacobians N      number of those at which the decoder's Jacobian is taken (500, and fewer
+                     for more than 32 latents)
+  --memory GB        to work in, beside the model and the data (1)
   --report FOLDER    the folder of the page (diagnosis)
   --device D         cpu, cuda, cuda:1, mps; by default your model stays where it is
   --model FILE.py:function

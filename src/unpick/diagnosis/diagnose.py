@@ -1,6 +1,6 @@
 """Diagnose any model: measure it, judge the numbers, print and draw them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -11,54 +11,49 @@ from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
 
-from unpick.diagnosis import findings
+from unpick.diagnosis.examine import examine
+from unpick.diagnosis.local import Examined, fitting_batch, linearise
 from unpick.diagnosis.page import print_diagnosis, write_diagnosis
 from unpick.diagnosis.result import Diagnosis
-from unpick.geometry import (
-    column_cosines,
-    distance_to_orthogonality,
-    ima_contrast,
-    implied_beta,
-    jacobian_residual,
-    optimal_variance,
-    polarized_regime,
-    posterior_agreement,
-)
-from unpick.geometry.optimal_posterior import ACTIVE_BELOW
-from unpick.metrics import scorecard
 from unpick.models.likelihood import Likelihood
 from unpick.names import unknown_choice
 from unpick.probe import Probe
-from unpick.probe.checks import check_model, check_observations
-from unpick.probe.trace import first_weight, without_trace
+from unpick.probe.checks import as_observations, check_model, find_slope
+from unpick.probe.models import Model, read_model
+from unpick.probe.trace import evaluating, without_trace
 
-FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is not in use
 LEAST = 30  # observations with factors
-NOISE = 32  # draws of posterior noise an observation
 
 
 def diagnose(
-    encode: Callable[[Any], Any],
-    decode: Callable[[Any], Any],
-    x: Tensor | np.ndarray,
-    factors: Tensor | np.ndarray | Sequence[Any] | None = None,
+    model: Any,  # noqa: ANN401
+    decode: Any = None,  # noqa: ANN401
+    x: Any = None,  # noqa: ANN401
+    factors: Any = None,  # noqa: ANN401
     *,
     factor_names: Sequence[str] | None = None,
     categorical: Sequence[bool] | None = None,
     likelihood: Likelihood = "gaussian",
     beta: float | None = None,
-    points: int = 500,
-    report: str | Path | None = "diagnosis",
+    points: int | None = None,
+    memory: float = 1.0,
+    report: str | Path | None = None,
     show: bool = True,
+    about: Mapping[str, str] | None = None,
 ) -> Diagnosis:
     """Say which latents of a model are active, how well they align, and whether beta was right.
 
-    The model is called, never changed: not its mode, gradients, device, nor any random state.
+    Call it as `diagnose(model, x)` or as `diagnose(encode, decode, x)`; factors may follow. The
+    model is called, never changed: not its mode, gradients, device, nor any random state. What is
+    assumed about it is said, and what cannot be told raises a question.
 
     Args:
-        encode: Maps observations to a mean, (mean, log-variance), (mean, Cholesky factor) or a
-            torch distribution.
-        decode: Maps latents (n, d) to mean observations: after the sigmoid, if there is one.
+        model: A module with `encode` and `decode`, or `encoder` and `decoder`, or a `forward` that
+            returns the parameters of the posterior beside a decoder. Or an encoder alone, which
+            maps observations to a mean, (mean, log-variance), (mean, Cholesky factor) or a
+            distribution. Latents may have the shape (n, channels, height, width).
+        decode: Maps latents to mean observations: after the sigmoid, if there is one. Leave it out
+            for a model that has both.
         x: Observations (n, ...), some hundreds at least, best not those trained on. Arrays are
             passed on as arrays, but as tensors to a torch module.
         factors: The generative factors (n, k), if they are known: numbers, or names of classes.
@@ -69,17 +64,27 @@ def diagnose(
             error was minimised, `bernoulli` the cross-entropy.
         beta: What the model was trained with, to compare with the beta that its variances imply:
             the weight of the KL beside a loss summed over pixels, |x - x'|^2 without a half.
-        points: At how many of the observations to take the decoder's Jacobian.
-        report: Folder for the HTML page with its pictures; None writes none.
+        points: At how many of the observations to take the decoder's Jacobian; 500 by default,
+            fewer for more than 32 latents.
+        memory: Gigabytes to work in, beside the model and x. Points and observations are thinned
+            to fit.
+        report: Folder for an HTML page with pictures; none is written by default.
         show: Print what was found.
+        about: What the page says of the model, the data and the command, by name.
     """
+    if decode is not None and not callable(decode):  # diagnose(model, x, factors)
+        if factors is not None:
+            raise ValueError("after diagnose(model, x, factors) nothing may follow by position")
+        decode, x, factors = None, decode, x
     if likelihood not in get_args(Likelihood):
         raise unknown_choice("likelihood", likelihood, Likelihood)
     if beta is not None and not beta > 0:
         raise ValueError(f"beta must be positive, got {beta}")
-    check_observations(x)
-    if points < 2:
+    if points is not None and points < 2:
         raise ValueError(f"points must be at least 2, got {points}")
+    if not memory > 0:
+        raise ValueError(f"memory must be positive, got {memory}")
+    x = as_observations(x)
     known = None
     if factors is not None:
         known, varied = _numeric_factors(factors, len(x))
@@ -90,98 +95,48 @@ def diagnose(
         factor_names = [name for name, keep in zip(names, varied, strict=True) if keep]
         if categorical is not None:
             categorical = [c for c, keep in zip(categorical, varied, strict=True) if keep]
-    weight = first_weight(encode)
-    if weight is not None and not isinstance(x, Tensor):
-        x = torch.as_tensor(x)
-        x = x.to(weight.dtype) if x.is_floating_point() else x
-    whole = Probe(encode, decode, x, known, factor_names or (), categorical, likelihood, beta)
-    check_model(whole)
-    rows = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:points]
-    probe = whole.at(rows.sort().values)
-    with without_trace(encode, decode):
-        diagnosis = _examine(probe, None if known is None else known.shape[1])
-        if known is not None and known.shape[1] and probe.latents > 1:
-            codes = whole.mean.cpu().double().numpy()
-            scores = scorecard(codes, known, categorical=categorical)
-            diagnosis = replace(diagnosis, scores=scores)
+    room = int(memory * 2**30)
+    with evaluating(model, decode) as differs, without_trace(model, decode):
+        read = read_model(model, decode, x)
+        assumed = [*read.assumed]
+        if differs:
+            assumed.append("It was in training mode, and was examined in evaluation mode.")
+        x, known, thinned = _observations(read, x, known, room)
+        probe = Probe(
+            read.encode, read.decode, x, known, factor_names or (), categorical, likelihood, beta
+        )
+        probe = replace(probe, batch=fitting_batch(probe, room))
+        check_model(probe)
+        local = None
+        slope = find_slope(probe)
+        if slope == "smooth":
+            local = linearise(probe, read.locations, points, room)
+        examined = Examined(probe, replace(read, assumed=(*assumed, *thinned)), local)
+        diagnosis = examine(examined, slope)
         if report is not None:
-            page = write_diagnosis(Path(report), probe, diagnosis, factor_names or ())
+            page = write_diagnosis(Path(report), examined, diagnosis, about or {})
             diagnosis = replace(diagnosis, page=page)
     if show:
-        print_diagnosis(probe, diagnosis, Console())
+        print_diagnosis(examined, diagnosis, Console())
     return diagnosis
 
 
-def _examine(probe: Probe, n_factors: int | None) -> Diagnosis:
-    """Measure the model and describe the findings."""
-    codes, jacobians = probe.all_codes, probe.jacobians
-    mean, near = codes.mean.cpu().double(), probe.codes
-    spread = mean.std(0, correction=0)
-    regime = posterior = implied = optimal = residual = variance = None
-    if codes.variance is None or near.variance is None or near.conditional is None:
-        size = spread * probe.column_norms
-        active, order = size > FAINT * size.max(), size.argsort(descending=True)
-    else:
-        variance = codes.variance.cpu().double()
-        regime = polarized_regime(mean, variance, factors=n_factors)
-        # A latent whose means hardly vary is in use all the same if it is precise.
-        active = regime.active | (regime.mean_variance < ACTIVE_BELOW)
-        order = regime.mean_variance.argsort()
-        hessian = -probe.curvature
-        ours = near.conditional.cpu().double()
-        implied = implied_beta(ours, -hessian.diagonal(dim1=1, dim2=2))
-        if active.any() and implied.beta > 0:
-            optimal = optimal_variance(hessian, implied.beta)
-            posterior = posterior_agreement(
-                ours[:, active], hessian[:, active][:, :, active], implied.beta
-            )
-        deviation = near.variance.sqrt().to(probe.mean)
-        slopes = jacobians.to(probe.mean)
-        residual = jacobian_residual(
-            probe.decoder, probe.mean, deviation, jacobians=slopes, samples=NOISE
-        ).residual
-    alignment = cosines = contrast = None
-    if active.sum() > 1:
-        alignment = distance_to_orthogonality(jacobians, active=active)
-        cosines = column_cosines(jacobians, active=active)
-        contrast = ima_contrast(jacobians, active=active)
-    full = codes.factor is not None
-    verdict, factor, about_beta = findings.judge_beta(
-        None if variance is None else variance.mean(0),
-        active,
-        n_factors,
-        findings.is_aligned(alignment, cosines),
-        full,
-    )
-    mixed = None if regime is None else regime.mixed
-    return Diagnosis(
-        findings=(
-            *findings.find_mistakes(probe, probe.likelihood == "bernoulli"),
-            findings.describe_latents(active, mixed, probe.explained),
-            findings.describe_alignment(alignment, cosines, active, full),
-            findings.describe_posterior(posterior, implied, probe.beta),
-            about_beta,
-            findings.describe_linearity(residual),
-        ),
-        beta=verdict,
-        beta_factor=factor,
-        active=active,
-        order=tuple(order.tolist()),
-        regime=regime,
-        alignment=alignment,
-        cosines=cosines,
-        contrast=contrast,
-        posterior=posterior,
-        implied_beta=implied,
-        optimal_variance=optimal,
-        residual=residual,
-        explained=probe.explained,
-    )
+def _observations(
+    model: Model, x: Tensor | np.ndarray, known: np.ndarray | None, room: int
+) -> tuple[Tensor, np.ndarray | None, list[str]]:
+    """The observations in the model's scale, a random choice if all would not fit."""
+    x = torch.as_tensor(x)
+    latents, pixels = int(np.prod(model.latent_shape)), int(np.prod(x.shape[1:]))
+    each = 40 * latents + (0 if model.scale.keeps else 4 * pixels)  # bytes: codes, copies of x
+    fit = max(2, room // 4 // each)
+    if fit >= len(x):
+        return model.scale.apply(x), known, []
+    rows = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:fit].sort().values
+    said = f"{fit} of {len(x)} observations were encoded, to stay within the memory."
+    return model.scale.apply(x[rows]), None if known is None else known[rows.numpy()], [said]
 
 
-def _numeric_factors(
-    factors: Tensor | np.ndarray | Sequence[Any], n: int
-) -> tuple[Float[np.ndarray, "n k"], list[bool]]:
+def _numeric_factors(factors: Any, n: int) -> tuple[Float[np.ndarray, "n k"], list[bool]]:  # noqa: ANN401
     """The factors that vary, as numbers, and for each given factor whether it varies."""
     known = np.asarray(factors.detach().cpu() if isinstance(factors, Tensor) else factors)
     known = known[:, None] if known.ndim == 1 else known

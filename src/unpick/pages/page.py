@@ -59,13 +59,15 @@ class Table:
 class Note:
     """A paragraph, perhaps with a title, a mark that colours it, and a word before the title.
 
-    Titles and texts may hold `code`, $formula$ and $$formula$$, as captions of pictures may.
+    Titles and texts may hold `code`, $formula$ and $$formula$$, as captions of pictures may. A
+    literal text may not: it has words of the user in it.
     """
 
     text: str
     title: str = ""
     mark: Literal["", Mark] = ""
     word: str = ""
+    literal: bool = False
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -34,7 +34,9 @@ def as_observations(x: Any) -> Tensor | np.ndarray:  # noqa: ANN401
     finite = torch.isfinite(x) if isinstance(x, Tensor) else np.isfinite(x)
     if not finite.all():
         raise ValueError(f"x must be finite, got {int((~finite).sum())} numbers that are not")
-    return x.detach() if isinstance(x, Tensor) else x
+    if isinstance(x, Tensor):
+        return x.detach()
+    return x if x.flags.writeable else x.copy()  # torch warns of arrays that it may not write to
 
 
 def find_slope(probe: Probe) -> Slope:

@@ -44,6 +44,7 @@ class Model:
         return int(np.prod(self.latent_shape[1:], dtype=int))
 
 
+@torch.no_grad()
 def read_model(
     model: object, decode: Callable[[Any], Any] | None, x: Tensor | np.ndarray
 ) -> Model:
