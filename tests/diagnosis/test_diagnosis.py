@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import unpick
@@ -289,3 +290,69 @@ def test_the_page_shows_any_shape(shape, tmp_path, generator, capsys):
     printed = capsys.readouterr().out
     for word in ("Latents", "Alignment", "Beta", "MIG", "FactorVAE", "index.html"):
         assert word in printed
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cheap_scorecard")
+def test_factors_are_named_as_the_user_wrote_them(cloud, tmp_path, capsys):
+    """Names that begin a formula, a colour or an element of a page do nothing of the kind."""
+    model = Linear(cloud, latents=3)
+    names = [r"$\bad$", "[red]hue[/]", "<b>size"]
+    z = model.encode(cloud)[0].detach()
+    mixed = torch.stack([z[:, 0], z[:, 0] + 0.1 * z[:, 1], z[:, 2]], 1)
+    found = diagnose(model, cloud, mixed, factor_names=names, points=50, report=tmp_path)
+    assert found.bottom_line[1].startswith(r"Latent 0 mixes $\bad$ and [red]hue[/]")
+    page = found.page.read_text()
+    assert r"mixes $\bad$ and [red]hue[/]" in page
+    assert "&lt;b&gt;size" in page
+    assert "<b>size" not in page
+    assert "[red]hue[/]" in capsys.readouterr().out
+
+
+def test_nothing_is_written_unless_asked(cloud, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = Linear(cloud)
+    assert diagnose(model, cloud, show=False, points=20).page is None
+    assert not [*tmp_path.iterdir()]
+
+
+def test_memory_bounds_points_and_observations(cloud):
+    model = Linear(cloud, turn=TURN)
+    whole = diagnose(model, cloud, show=False)
+    small = diagnose(model, cloud, show=False, memory=2e-5)
+    assert len(whole.alignment.per_sample) == 500
+    assert len(small.alignment.per_sample) < 100
+    assert small.alignment.mean == pytest.approx(whole.alignment.mean)  # a linear decoder
+    assert "points do not fit the memory" in small.findings[1].text
+    assert "of 600 observations were encoded" in " ".join(small.assumed)
+    with pytest.raises(ValueError, match=r"memory must be at least .* GB for 2 latents"):
+        diagnose(model, cloud, show=False, memory=1e-7)
+    with pytest.raises(ValueError, match=r"memory must be positive, got 0\.0"):
+        diagnose(model, cloud, show=False, memory=0.0)
+
+
+@pytest.mark.slow
+def test_many_latents_make_small_pictures_and_short_sentences(tmp_path, generator):
+    x = torch.randn(200, 80, generator=generator) * torch.linspace(3, 1, 80)
+    model = Linear(x, latents=60, beta=0.1)
+    found = diagnose(model, x, show=False, points=4, report=tmp_path)
+    assert "60 of 60 latents are active (0 to 59)" in found.findings[0].text
+    for picture in tmp_path.glob("*.png"):
+        with Image.open(picture) as opened:
+            width, height = opened.size
+        assert width < 2000
+        assert height < 2000
+    assert "28 more latents are not listed" in found.page.read_text()
+
+
+def test_the_next_step_has_the_planted_number(cloud):
+    timid = Linear(cloud, beta=0.001, turn=TURN)
+    found = quietly(timid.encode, timid.decode, cloud, beta=0.001)
+    assert f"train with beta about {0.001 * found.beta_factor:.2g}" in found.bottom_line[-1]
+    # A direction of variance l is in use if beta < 2 l: the third has l = 1.
+    two = Linear(cloud, latents=4, beta=4.0)
+    told = quietly(two.encode, two.decode, cloud, beta=4.0).bottom_line[-1]
+    advised = float(re.search(r"beta about ([\d.]+)", told)[1])
+    assert advised == pytest.approx(1, rel=0.25)
+    again = Linear(cloud, latents=4, beta=advised)
+    assert quietly(again.encode, again.decode, cloud).active.sum() == 3

@@ -1,5 +1,6 @@
 """Every finding about models whose truth is known; the table of the docs is what was found."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,6 @@ def test_no_finding_reassures_or_alarms_falsely():
 
 def test_turned_planes_have_the_distance_of_their_angle():
     """The verdict's number is the planted one: sqrt(8) sin(angle / 2), and the angle itself."""
-    import math
-
     for degrees in (5, 15, 45):
         axes = diagnosed(f"turned by {degrees} degrees").axes
         distance = math.sqrt(8) * math.sin(math.radians(degrees) / 2)
@@ -39,4 +38,4 @@ def test_turned_planes_have_the_distance_of_their_angle():
 def test_a_random_rotation_of_two_latents_may_look_aligned_and_that_is_said():
     found = diagnosed("turned by 5 degrees")
     assert found.axes.luck == pytest.approx(5 / 45, abs=0.02)  # angles are uniform up to 45
-    assert "Of random rotations 11% come as near" in found.findings[1].text
+    assert f"Of random rotations {found.axes.luck:.0%} come as near" in found.findings[1].text

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from unpick.diagnosis.examine import examine
 from unpick.diagnosis.local import Examined, fitting_batch, linearise
@@ -96,7 +97,9 @@ def diagnose(
         if categorical is not None:
             categorical = [c for c, keep in zip(categorical, varied, strict=True) if keep]
     room = int(memory * 2**30)
-    with evaluating(model, decode) as differs, without_trace(model, decode):
+    # Fused attention has no forward-mode derivative; plain attention has.
+    plain = sdpa_kernel(SDPBackend.MATH)
+    with evaluating(model, decode) as differs, without_trace(model, decode), plain:
         read = read_model(model, decode, x)
         assumed = [*read.assumed]
         if differs:

@@ -153,9 +153,8 @@ def direction_heat_map(examined: Examined, diagnosis: Diagnosis) -> Figure:
     axes.set_xticks(range(len(names)), names)
     axes.set_xlabel("singular direction nearest to latent")
     axes.set_ylabel("latent")
-    for (i, j), value in (
-        (tuple(at), mixed[tuple(at)]) for at in torch.ones_like(mixed).nonzero()
-    ):
+    for i, j in torch.ones_like(mixed).nonzero().tolist() if len(names) <= SHOWN else ():
+        value = float(mixed[i, j])
         colour = "white" if value > 0.6 else "black"
         axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
     return figure

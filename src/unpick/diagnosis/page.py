@@ -16,7 +16,7 @@ from unpick.diagnosis.local import Examined
 from unpick.diagnosis.result import Diagnosis
 from unpick.metrics import MutualInformationGap
 from unpick.pages import Note, Picture, Table, print_table, score_table, write_page
-from unpick.pages.page import Section
+from unpick.pages.page import Mark, Section
 from unpick.pages.terminal import COLOURS
 
 LISTED = 32  # latents in the table, at most
@@ -99,16 +99,27 @@ def write_diagnosis(
         Section("Numbers", tables=tables),
         Section("What was examined", tables=[_about_table(examined, diagnosis, about)]),
     ]
-    lines = [Note(text, literal=True) for text in diagnosis.bottom_line]
     return write_page(
         folder,
         f"Diagnosis of {about.get('model', examined.model.name)}",
-        lines,
+        _lines(diagnosis),
         [],
         [],
         about.get("command", "unpick.diagnose"),
         sections=sections,
     )
+
+
+def _lines(diagnosis: Diagnosis) -> list[Note]:
+    """The bottom line; the verdict has the colour of the worst finding."""
+    marks = {finding.mark for finding in diagnosis.findings}
+    worst: Mark = "bad" if "bad" in marks else "note" if "note" in marks else "good"
+    verdict, *factors, following = diagnosis.bottom_line
+    return [
+        Note(verdict, mark=worst, word="Verdict:", literal=True),
+        *(Note(text, mark=worst, word="Factors:", literal=True) for text in factors),
+        Note(following.removeprefix("Next: "), mark=worst, word="Next:", literal=True),
+    ]
 
 
 def _about_table(examined: Examined, diagnosis: Diagnosis, about: Mapping[str, str]) -> Table:

@@ -10,6 +10,8 @@ from torch import Tensor
 SOME = 64  # observations that are reconstructed to compare scales
 ENOUGH = 0.5  # share of the variance that the right scale explains at least
 
+KNOWN = "x holds whole numbers from 0 to 255;"
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -43,11 +45,10 @@ def candidates(x: Tensor) -> list[Scale]:
     """
     if not is_pixels(x):
         return [Scale()]
-    known = "x holds whole numbers from 0 to 255;"
     scales = [
-        Scale(keeps=False, said=f"{known} they were encoded as they are."),
-        Scale(255.0, keeps=False, said=f"{known} they were divided by 255."),
-        Scale(127.5, -127.5, keeps=False, said=f"{known} they were brought to [-1, 1]."),
+        Scale(keeps=False, said=f"{KNOWN} they were encoded as they are."),
+        Scale(255.0, keeps=False, said=f"{KNOWN} they were divided by 255."),
+        Scale(127.5, -127.5, keeps=False, said=f"{KNOWN} they were brought to [-1, 1]."),
     ]
     if x.ndim == 4 and x.shape[-1] in (1, 3, 4) and x.shape[1] not in (1, 3, 4):
         scales += [
@@ -94,10 +95,9 @@ def pick_scale(tried: Mapping[Scale, Any], x: Tensor) -> Scale:
     best = ranked[0] if ranked else None
     clear = len(ranked) == 1 or (best and missed[best] < 0.5 * missed[ranked[1]])
     if best is None or missed[best] > 1 - ENOUGH or not clear:
-        told = "; ".join(f"{s.said.split(';')[1]} {1 - missed[s]:.0%}" for s in ranked)
+        told = ", ".join(f"{1 - missed[s]:.0%} if {s.said[len(KNOWN) + 1 : -1]}" for s in ranked)
         raise ValueError(
             "x holds whole numbers from 0 to 255, and which scale the model was trained on does "
-            f"not show. Share of the variance that reconstructions explain:{told} Pass x in the "
-            "scale of training, as floats"
+            f"not show: reconstructions explain {told}. Pass x in the scale of training, as floats"
         )
     return best
