@@ -1,9 +1,10 @@
 """Arguments of the command line, parsed into dataclasses."""
 
 import dataclasses
+import itertools
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn, TypeVar
 
 Arguments = list[str]
@@ -13,14 +14,25 @@ T = TypeVar("T")
 MOST = {"seeds": 10_000, "restarts": 10_000, "ensemble": 1000, "jobs": 1000, "levels": 10**6}
 MOST |= {"draws": 10**6, "samples": 10**8, "change_batch": 10**6, "decoder_batches": 10**6}
 
+# Names that people also type, and the one name that the option has.
+ALIASES = {"--lr": "--learning-rate", "--batch-size": "--batch"}
 
-def parse(kind: type[T], arguments: Arguments, program: str, default: T | None = None) -> T:
+
+def parse(
+    kind: type[T],
+    arguments: Arguments,
+    program: str,
+    default: T | None = None,
+    description: str | None = None,
+) -> T:
     """The arguments as a dataclass; tyro explains a mistake in them and exits 2."""
     import tyro
 
     flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
     options: dict[str, Any] = {} if default is None else {"default": default}
-    parsed = tyro.cli(kind, args=arguments, prog=program, config=flat, **options)
+    parsed = tyro.cli(
+        kind, args=arguments, prog=program, config=flat, description=description, **options
+    )
     check_limits(parsed)
     return parsed
 
@@ -60,9 +72,55 @@ def value_of(option: str, arguments: Arguments, default: str) -> str:
     return default
 
 
+def take_option(option: str, arguments: Arguments) -> tuple[str, Arguments]:
+    """The value given to an option, '' without one, and the other arguments.
+
+    Example:
+        >>> take_option("--epochs", ["--epochs", "3", "--steps=9"])
+        ('3', ['--steps=9'])
+    """
+    for k, argument in enumerate(arguments):
+        if argument == option and k + 1 < len(arguments):
+            return arguments[k + 1], arguments[:k] + arguments[k + 2 :]
+        if argument.startswith(f"{option}="):
+            return argument.removeprefix(f"{option}="), arguments[:k] + arguments[k + 1 :]
+    return "", arguments
+
+
+def use_full_names(arguments: Arguments) -> Arguments:
+    """The same arguments with the full name of an option in place of its alias.
+
+    Example:
+        >>> use_full_names(["--lr", "0.1", "--batch-size=8"])
+        ['--learning-rate', '0.1', '--batch=8']
+    """
+    parts = (argument.partition("=") for argument in arguments)
+    return [ALIASES.get(name, name) + equals + value for name, equals, value in parts]
+
+
+def expand_sweep(arguments: Arguments, swept: Collection[str]) -> list[Arguments]:
+    """One list of arguments for each combination of the values given to these options.
+
+    Example:
+        >>> expand_sweep(["--beta", "1", "4", "--seeds", "2"], ["--beta"])
+        [['--beta', '1', '--seeds', '2'], ['--beta', '4', '--seeds', '2']]
+    """
+    parts: list[list[Arguments]] = []  # the alternatives of each part
+    words = iter(enumerate(arguments))
+    for k, word in words:
+        values = []
+        if word in swept:
+            rest = arguments[k + 1 :]
+            values = list(itertools.takewhile(lambda each: not each.startswith("-"), rest))
+        for _ in values:
+            next(words)
+        parts.append([[word, value] for value in values] or [[word]])
+    return [list(itertools.chain(*chosen)) for chosen in itertools.product(*parts)]
+
+
 def listed(verbs: Mapping[str, Callable[[Arguments], None]]) -> str:
     """One line a verb, from its docstring."""
-    return "\n".join(f"  {name:<10}{verb.__doc__}" for name, verb in verbs.items())
+    return "\n".join(f"  {name:<11}{verb.__doc__}" for name, verb in verbs.items())
 
 
 def write(text: str, stream: Any = None) -> None:  # noqa: ANN401

@@ -1,13 +1,14 @@
 """`unpick train`."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from unpick.objectives import BetaTCVAE
-from unpick.runs import read
+from unpick.runs import executor, read
 
 
 def test_train_reads_what_it_trained(run_cli, tmp_path):
@@ -30,6 +31,32 @@ def test_another_objective_starts_from_the_beta_of_the_data(run_cli, tmp_path):
         assert code == 0
         assert err == f"objective: {BetaTCVAE(beta)}\n"
         assert read(Path(out.split()[0])).config.objective == BetaTCVAE(beta)
+
+
+def test_several_betas_train_as_one_ensemble_with_all_seeds(run_cli, tmp_path, monkeypatch):
+    groups, plan = [], executor.plan
+    monkeypatch.setattr(executor, "plan", lambda *a: groups.extend(found := plan(*a)) or found)
+    arguments = ["train", "synth-lin", "--points", "500", "--steps", "3", "--jobs", "1"]
+    arguments += ["--runs", str(tmp_path), "--seeds", "2", "--beta", "0.01", "0.1", "1"]
+    code, out, err = run_cli(*arguments)
+    assert code == 0
+    assert "sweep: beta 0.01, 0.1, 1" in err
+    lines = [re.match(r"(\S+)  beta (\S+)  loss", line) for line in out.splitlines()]
+    found = [(read(Path(line[1])).config, float(line[2])) for line in lines]
+    assert [(config.objective.beta, config.seed) for config, _ in found] == [
+        *((beta, seed) for beta in (0.01, 0.1, 1.0) for seed in (0, 1))
+    ]
+    assert all(config.objective.beta == beta for config, beta in found)  # what the line says
+    assert [len(group) for group in groups] == [6]
+
+
+def test_the_names_that_people_type_are_those_of_the_configuration(run_cli, tmp_path):
+    arguments = ["train", "synth-lin", "--points", "500", "--runs", str(tmp_path), "--jobs", "1"]
+    code, out, err = run_cli(*arguments, "--lr", "0.02", "--batch-size=150", "--epochs", "3")
+    assert code == 0
+    config = read(Path(out.split()[0])).config
+    assert (config.optimiser.learning_rate, config.batch, config.steps) == (0.02, 150, 6)
+    assert "3 epochs: steps = 3 x floor(400 training rows / batch 150) = 6" in err
 
 
 def test_every_field_reaches_the_configuration(run_cli, tmp_path):

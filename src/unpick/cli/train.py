@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from unpick.arguments import (
+    ALIASES,
     Arguments,
     call_user_function,
+    expand_sweep,
     fail,
     load_function,
     parse,
+    take_option,
+    use_full_names,
     value_of,
     write,
 )
@@ -35,15 +39,25 @@ def train(arguments: Arguments) -> None:
         if {"-h", "--help"} & {*arguments}:
             return
         fail("train: which data set? `unpick train synth-lin`, for example")
-    config, options = train_options(arguments)
-    config = replace(config, data=select_twin(config.data, options.perturbed, options.noisy))
+    members, options = train_options(arguments)
+    data = select_twin(members[0].data, options.perturbed, options.noisy)
+    config = replace(members[0], data=data)
     if isinstance(config.data, OwnData):
         write("; ".join(describe_data(config.data)), sys.stderr)
         write(f"training with {describe_set_up(config)}; each is an option", sys.stderr)
     if arguments[1:] and not arguments[1].startswith("-"):  # an objective is named
         write(f"objective: {config.objective}", sys.stderr)
     keep_memory()
-    configs = [replace(config, seed=config.seed + k) for k in range(options.seeds)]
+    configs = [
+        replace(each, data=data, seed=each.seed + k)
+        for each in members
+        for k in range(options.seeds)
+    ]
+    numbers = [config.scalars() for config in configs]
+    swept = {name: {each[name]: None for each in numbers} for name in numbers[0]}
+    swept = {name: values for name, values in swept.items() if len(values) > 1}
+    for name, values in swept.items():
+        write(f"sweep: {name} {', '.join(f'{value:g}' for value in values)}", sys.stderr)
     runner = Runner(
         options.runs,
         options.jobs,
@@ -59,12 +73,13 @@ def train(arguments: Arguments) -> None:
         runs: list[Run] = call_user_function(options.model, make, configs, runner, ours=ours)
     else:
         runs = make(configs, runner)
-    for run in runs:
+    for run, own in zip(runs, numbers, strict=True):
+        chosen = [f"{name} {own[name]:g}" for name in swept]
         terms = [
             f"{name} {'not finite' if value is None else f'{value:.5g}'}"
             for name, value in run.results["terms"].items()
         ]
-        write("  ".join([str(run.path), *terms]))
+        write("  ".join([str(run.path), *chosen, *terms]))
     stopped = [run for run in runs if run.results["stopped"] is not None]
     for run in stopped:
         write(f"{run.path.name}: diverged at step {run.results['stopped']}", sys.stderr)
@@ -125,11 +140,12 @@ class TrainOptions:
 
 def train_options(
     arguments: Arguments, kind: type = TrainOptions, verb: str = "train"
-) -> tuple[Any, Any]:
-    """Parse a data set, perhaps an objective, and fields into a configuration.
+) -> tuple[list[Any], Any]:
+    """Parse a data set, perhaps an objective, and fields into configurations.
 
-    In place of data set and objective, the folder of a run may be given: its configuration is
-    then the default. A file or another folder is your own data.
+    There are several if the learning rate or a scalar of the objective has several values. In
+    place of data set and objective, the folder of a run may be given: its configuration is then
+    the default. A file or another folder is your own data.
 
     Args:
         arguments: What follows the command.
@@ -145,7 +161,10 @@ def train_options(
     from unpick.training import SGD, Adagrad, Adam, RunConfig, preset
     from unpick.training.presets import same_beta, with_network, with_objective
 
-    data, rest, command = arguments[0], arguments[1:], kind()
+    data, command = arguments[0], kind()
+    epochs, rest = take_option("--epochs", use_full_names(arguments[1:]))
+    if epochs and value_of("--steps", rest, ""):
+        fail("--epochs and --steps exclude each other: both say how long to train")
     # These decide which fields there are, so they are read first.
     sources: dict[str, Source] = {source: source for source in get_args(Source)}
     source = pick(sources, value_of("--preset", rest, "default"), "preset")
@@ -183,8 +202,36 @@ def train_options(
             fail(f"{config.objective.name} knows no pairs; slow-vae and pcl do")
         config = replace(config, objective=replace(config.objective, pairs=chosen()))
     whole = make_dataclass("Whole", [("command", kind), ("run", RunConfig)])
-    parsed = parse(whole, rest, f"unpick {verb} {data}", default=whole(command, config))
-    return parsed.run, parsed.command
+    default, program = whole(command, config), f"unpick {verb} {data}"
+    swept = [f"--{name.replace('_', '-')}" for name in config.scalars()]
+    parsed = [
+        parse(whole, each, program, default=default, description=ALSO)
+        for each in expand_sweep(rest, swept)
+    ]
+    if epochs:
+        steps = steps_of(parsed[0].run, epochs)
+        return [replace(each.run, steps=steps) for each in parsed], parsed[0].command
+    return [each.run for each in parsed], parsed[0].command
+
+
+def steps_of(config: "RunConfig", epochs: str) -> int:
+    """The number of steps in these epochs; prints how they are counted."""
+    from unpick.data import split
+
+    if not epochs.isdecimal():
+        fail(f"epochs must be a whole number, got {epochs!r}")
+    rows = len(split(config.data.load()).train)
+    steps = int(epochs) * (rows // config.batch)
+    how = f"{epochs} x floor({rows} training rows / batch {config.batch})"
+    write(f"{epochs} epochs: steps = {how} = {steps}", sys.stderr)
+    return steps
+
+
+ALSO = (
+    "Also: "
+    + ", ".join(f"{alias} for {name}" for alias, name in ALIASES.items())
+    + "; --epochs N in place of --steps, for N x floor(training rows / batch) steps."
+)
 
 
 def read_run_config(folder: Path) -> "RunConfig":
@@ -208,6 +255,10 @@ configuration; the same command again reads a finished run and resumes an interr
 Another OBJECTIVE keeps the beta of the set-up if it has one, and its own defaults for the rest.
 The values in use are printed first.
 
+Several values of --beta, of another scalar of the objective or of --learning-rate train as one
+ensemble, each with all seeds. Also: --lr for --learning-rate, --batch-size for --batch, --epochs N
+for as many steps as N passes over the training part have.
+
 --log tensorboard writes event files into the run's folder: `tensorboard --logdir runs`.
 
   DATA       {data};
@@ -216,6 +267,7 @@ The values in use are printed first.
   OBJECTIVE  {objectives}
 
   unpick train synth-lin --seeds 10
+  unpick train synth-lin --beta 0.0001 0.001 0.01 --epochs 20
   unpick train synth-lin beta-vae --posterior full --beta 0.01 --learning-rate 0.01 --steps 5000
   unpick train sprites beta-tcvae --size 32 --preset bhowal --beta 6
   unpick train sprites --size 32 --noisy 0.1

@@ -122,11 +122,25 @@ class RunConfig:
         """
         document = to_json(self)
         document["seed"] = document["optimiser"]["learning_rate"] = 0
-        hints = get_type_hints(type(self.objective))
-        for name in document["objective"]:
-            if hints.get(name) is float:
-                document["objective"][name] = 0
+        document["objective"] |= dict.fromkeys(scalar_fields(type(self.objective)), 0)
         return json.dumps(document, sort_keys=True)
+
+    def scalars(self) -> dict[str, float]:
+        """Learning rate and the objective's scalars: what members of one ensemble may differ in.
+
+        Example:
+            >>> from unpick.training import preset
+            >>> preset("synth-lin").scalars()
+            {'learning_rate': 0.001, 'beta': 0.0001}
+        """
+        own = {n: getattr(self.objective, n) for n in scalar_fields(type(self.objective))}
+        return {"learning_rate": self.optimiser.learning_rate, **own}
+
+
+def scalar_fields(objective: type[ObjectiveConfig]) -> list[str]:
+    """The fields of an objective that are numbers, such as beta."""
+    hints = get_type_hints(objective)
+    return [entry.name for entry in dataclasses.fields(objective) if hints[entry.name] is float]
 
 
 def check_numbers(config: Any) -> None:  # noqa: ANN401
