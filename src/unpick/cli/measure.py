@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, make_dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,6 @@ from unpick.arguments import Arguments, fail, load_function, parse, write
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.status import Status
 
     from unpick.data import DataConfig, Dataset
     from unpick.metrics import Scorecard
@@ -60,6 +59,7 @@ def measure(arguments: Arguments) -> None:
     from unpick.pages.table_file import write_csv
     from unpick.probe.card import CardOptions, measure_card
     from unpick.runs import read
+    from unpick.training.progress import status_line
 
     whole = make_dataclass("Measure", [("options", MeasureOptions), ("card", CardOptions)])
     parsed = parse(whole, rest, "unpick measure", default=whole(MeasureOptions(), CardOptions()))
@@ -72,17 +72,19 @@ def measure(arguments: Arguments) -> None:
         if run is None:
             fail(f"{folder} is not a finished run; train it to the end, or leave it out")
         runs.append(run)
-    console, progress, cards = Console(), Console(stderr=True), {}
+    console, cards = Console(), {}
     datasets = {data: data.load() for data in {run.config.data for run in runs}}
-    for run in runs:
-        dataset = datasets[run.config.data]
-        with progress.status(run.path.name) as status:
-            on_progress = partial(_show_progress, status, run.path.name)
+    with status_line() as show:
+        for run in runs:
+            dataset = datasets[run.config.data]
+            on_progress = partial(_show_progress, show, run.path.name)
             cards[str(run.path)] = measure_card(run, dataset, parsed.card, on_progress)
-        if not parsed.options.json:
-            write(str(run.path))
-            names = [factor.name for factor in dataset.factors] if console.width >= WIDE else ()
-            print_table(score_table(cards[str(run.path)], names), console)
+            show("")
+            if not parsed.options.json:
+                write(str(run.path))
+                wide = console.width >= WIDE
+                names = [factor.name for factor in dataset.factors] if wide else ()
+                print_table(score_table(cards[str(run.path)], names), console)
     if parsed.options.csv is not None:
         write_csv(_records(runs, cards), FIELDS, parsed.options.csv)
     if parsed.options.json:
@@ -91,8 +93,8 @@ def measure(arguments: Arguments) -> None:
         _print_summary(runs, [*datasets.values()], cards, console)
 
 
-def _show_progress(status: "Status", run: str, what: str) -> None:
-    status.update(f"{run}: {what}")
+def _show_progress(show: Callable[[str], None], run: str, what: str) -> None:
+    show(f"{run}: {what}")
 
 
 def _to_json(

@@ -70,6 +70,7 @@ def study(arguments: Arguments) -> None:
     from unpick.runs import Runner, keep_memory
     from unpick.study import SCALES, run
     from unpick.study.records import FIELDS
+    from unpick.training.progress import status_line
 
     chosen = pick(STUDIES, name, "study")
     scales = [scale for scale in SCALES if chosen.cells(scale)]
@@ -84,13 +85,7 @@ def study(arguments: Arguments) -> None:
     if (options.csv or options.table) and not chosen.measures:
         fail(f"{name} measures no runs, so there is no table; unpick report writes its page")
     keep_memory()
-    with Console(stderr=True).status("", speed=0.5) as status:
-        status.stop()
-
-        def show_progress(text: str) -> None:
-            status.start()
-            status.update(f"measuring {text}")
-
+    with status_line() as show:
         runner = Runner(
             options.runs,
             options.jobs,
@@ -100,7 +95,13 @@ def study(arguments: Arguments) -> None:
             log=options.log,
         )
         seeds = options.seeds or None
-        results = run(chosen, options.scale, runner, seeds=seeds, on_progress=show_progress)
+        results = run(
+            chosen,
+            options.scale,
+            runner,
+            seeds=seeds,
+            on_progress=lambda text: show(f"measuring {text}"),
+        )
     show_results(results, Console())
     if options.csv is not None:
         write_csv(results.records(), FIELDS, options.csv)

@@ -35,11 +35,12 @@ def theory(arguments: Arguments) -> None:
 
     from unpick.papers.ledger import LEDGER, ledger
     from unpick.report.ledger import ledger_document, show_entry, show_ledger
+    from unpick.training.progress import status_line
 
-    with Console(stderr=True).status("") as status:
+    with status_line() as show:
         papers = set() if one else _check_papers(ids)
         whole = ids if one else [name for name in LEDGER if not ids or name[0] in papers]
-        judgements = ledger(whole, lambda name: status.update(f"checking {name}"))
+        judgements = ledger(whole, lambda name: show(f"checking {name}"))
     if options.json:
         write(notation.dumps(ledger_document(judgements), indent=1, ensure_ascii=False))
     elif one:

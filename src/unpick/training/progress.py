@@ -1,7 +1,12 @@
-"""Progress on standard error: a line a training, with loss terms, speed and time left."""
+"""Progress on standard error: a line a training, with loss terms, speed and time left.
+
+Where standard error is no terminal (a file, a cluster's log), a plain line is written every 30 s.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple
 
@@ -11,6 +16,8 @@ from rich.table import Column
 
 from unpick.training.config import RunConfig
 from unpick.training.loop import Tick, Training
+
+EVERY = 30.0  # seconds between lines where there is no terminal
 
 
 class ProgressUpdate(NamedTuple):
@@ -57,10 +64,56 @@ def member_label(config: RunConfig) -> str:
     return f"{config.label()} seed {config.seed}"
 
 
+def is_live(console: Console) -> bool:
+    """Whether what is printed can be drawn over: on a terminal and in a notebook."""
+    return console.is_interactive or console.is_jupyter
+
+
+class Lines:
+    """Writes a line if the last one is 30 s old, the first after 30 s."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, time.monotonic()
+
+    def write(self, text: str) -> None:
+        """Write a text of one line, or pass it over."""
+        if text and time.monotonic() - self.last >= EVERY:
+            self.last = time.monotonic()
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def status_line(text: str = "") -> Iterator[Callable[[str], None]]:
+    """Show what is being done: a line that changes, or without a terminal one every 30 s.
+
+    Args:
+        text: What is done first.
+
+    Yields:
+        A function to call with what is done next; an empty text takes the line away.
+    """
+    console = Console(stderr=True)
+    if not is_live(console):
+        yield Lines(console).write
+        return
+    status = console.status(text)
+
+    def show(text: str) -> None:
+        status.update(text)
+        (status.start if text else status.stop)()
+
+    try:
+        show(text)
+        yield show
+    finally:
+        status.stop()
+
+
 class Bars:
     """One progress bar for each training. If not enabled, only stopped members are printed.
 
-    The display starts with the first update, so that an error before it is printed alone.
+    The display starts with the first update, so that an error before it is printed alone. Without
+    a terminal, a line every 30 s takes the place of the bars.
 
     Args:
         enabled: Whether to show anything.
@@ -69,6 +122,8 @@ class Bars:
     """
 
     def __init__(self, enabled: bool = True, work: float | None = None) -> None:
+        console = Console(stderr=True)
+        self.lines = Lines(console) if enabled and not is_live(console) else None
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -76,9 +131,9 @@ class Bars:
             TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(compact=True),
             TextColumn("{task.fields[terms]}", table_column=Column(ratio=1, no_wrap=True)),
-            console=Console(stderr=True),
+            console=console,
             expand=True,
-            disable=not enabled,
+            disable=not enabled or self.lines is not None,
             speed_estimate_period=300.0,
         )
         self.tasks: dict[str, TaskID] = {}
@@ -120,10 +175,22 @@ class Bars:
             self.progress.update(self.whole, completed=sum(self.done.values()), total=total)
             over = update.work > 0 and update.step == update.total  # waiting is no work
             self.progress.update(task, visible=not over)
+        if self.lines is not None:
+            self.lines.write(self._line(update, speed))
         for name in update.stopped.keys() - self.announced:
             self.announced.add(name)
             step = update.stopped[name]
             self.progress.console.print(f"{name}: diverged at step {step}, not finite; frozen")
+
+    def _line(self, update: ProgressUpdate, speed: str) -> str:
+        """Everything, if there are several trainings, then the one that was just updated."""
+        whole = self.progress.tasks[0]  # everything, or the only training
+        seconds = whole.time_remaining
+        left = "" if seconds is None else f"{timedelta(seconds=round(seconds))} left"
+        parts = [f"{update.label} {update.step} of {update.total}", speed, left, update.terms]
+        if self.whole is not None:
+            parts.insert(0, f"everything {whole.percentage:.0f} %")
+        return "  ".join(part for part in parts if part)
 
     def _add(self, label: str, total: float | int, completed: int = 0) -> TaskID:
         return self.progress.add_task(label, total=total, completed=completed, speed="", terms="")
