@@ -54,7 +54,7 @@ def name_of(file: Path) -> str:
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_imports_flow_one_way(file):
     own = file.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if own == "__init__":
+    if own in ("__init__", "__main__"):
         return
     for other in {name.split(".")[0] for name in imports(file)} & RANK.keys() - {own}:
         assert RANK[other] < RANK[own], f"{file.name} of {own} imports {other}"
@@ -63,7 +63,14 @@ def test_imports_flow_one_way(file):
 
 def test_every_room_has_a_place_in_the_order():
     rooms = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.name[0] != "_"}
-    assert rooms - RANK.keys() == {"arrays", "devices", "names", "py.typed", "source_files"}
+    assert rooms - RANK.keys() == {
+        "arrays",
+        "devices",
+        "names",
+        "notebook",
+        "py.typed",
+        "source_files",
+    }
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -92,3 +99,14 @@ def test_importing_unpick_imports_nothing_else():
 def test_no_house_rule_file_names():
     forbidden = {"utils", "helpers", "base", "common", "misc", "core"}
     assert not [file for file in FILES if file.stem in forbidden]
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_nothing_that_only_posix_has_is_imported_with_a_module(file):
+    """On Windows such an import would break all that imports the module."""
+    if file.relative_to(SOURCE).parts[0] == "runs":  # locks of run folders
+        return
+    tree = ast.parse(file.read_text())
+    names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
+    names |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert not names & {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}

@@ -168,3 +168,19 @@ def test_values_must_have_a_column_per_factor_and_names_must_differ():
 def test_too_few_observations_are_not_split():
     with pytest.raises(ValueError, match="toy: split needs 10 observations, got 9"):
         split(Dataset("toy", ArrayStore(torch.zeros(9, 1))))
+
+
+def test_pixels_are_divided_by_255_and_other_numbers_are_not():
+    everything = torch.arange(2)
+    for pixels in (np.array([[0], [255]], np.uint8), torch.tensor([[0], [255]]).byte()):
+        assert ArrayStore(pixels).read(everything).tolist() == [[0.0], [1.0]]
+    for numbers in (np.array([[0], [255]], np.float32), torch.tensor([[0.0], [255.0]])):
+        assert ArrayStore(numbers).read(everything).tolist() == [[0.0], [255.0]]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.uint16, bool])
+def test_an_array_that_does_not_say_what_it_is_is_refused(kind):
+    message = f"float32 values or uint8 pixels, got {np.dtype(kind).name}"
+    with pytest.raises(ValueError, match=message):
+        ArrayStore(np.zeros((2, 1), kind))

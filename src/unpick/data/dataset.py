@@ -140,6 +140,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.store)
 
+    def __repr__(self) -> str:
+        names = ", ".join(factor.name for factor in self.factors)
+        factors = f"factors {names}{' on a grid' * self.is_grid}" if names else "no factors"
+        return f"Dataset({self.name}: {len(self)} observations of shape {self.shape}, {factors})"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one observation."""

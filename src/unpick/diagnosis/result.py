@@ -18,6 +18,7 @@ from unpick.geometry import (
     PosteriorAgreement,
 )
 from unpick.metrics import Scorecard
+from unpick.notebook import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +69,14 @@ class Diagnosis:
     explained: float
     scores: Scorecard | None = None
     page: Path | None = None
+
+    def __repr__(self) -> str:
+        active = f"{int(self.active.sum())} of {len(self.active)} latents active"
+        titles = "; ".join(f"{finding.title} ({finding.mark})" for finding in self.findings)
+        return f"Diagnosis({active}; {titles})"
+
+    def _repr_html_(self) -> str:
+        """The findings in words."""
+        rows = [(finding.mark, finding.title, finding.text) for finding in self.findings]
+        active = f"{int(self.active.sum())} of {len(self.active)} latents active"
+        return html_table(active, ("", "finding", ""), rows)

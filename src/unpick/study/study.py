@@ -1,6 +1,7 @@
 """A study: a table or figure of a paper as data, and its results."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from unpick.notebook import html_table
 from unpick.pages.page import Table
 from unpick.perturb import PerturbConfig
 from unpick.probe import STANDARD, Measure
@@ -137,6 +139,31 @@ class Results:
     missing: tuple[str, ...] = ()
     computed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
+
+    def __repr__(self) -> str:
+        runs = sum(len(outcome.runs) for outcome in self.outcomes)
+        count = Counter(verdict.word for verdict in self.verdicts)
+        claims = "".join(f", {number} {word}" for word, number in count.items())
+        cells = f"{len(self.outcomes)} cells, {runs} runs"
+        return f"Results({self.study.name} at scale {self.scale}: {cells}; claims: {claims[2:]})"
+
+    def _repr_html_(self) -> str:
+        """Means over seeds, then the verdict on each claim."""
+        measures = self.study.measures
+        rows = [
+            (
+                outcome.cell.row,
+                outcome.cell.column,
+                len(outcome.runs),
+                *(f"{outcome.mean(m):.3g}" if m in outcome.values else "" for m in measures),
+            )
+            for outcome in self.outcomes
+        ]
+        judged = zip(self.study.claims, self.verdicts, strict=False)
+        claims = [(verdict.word, claim.text, verdict.evidence) for claim, verdict in judged]
+        return html_table(repr(self), ("", "", "seeds", *measures), rows) + html_table(
+            self.study.source, ("verdict", "claim", "evidence"), claims
+        )
 
     def rows(self) -> dict[str, dict[str, Outcome]]:
         """Outcomes by row, then by column."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from unpick.data import Dataset
 from unpick.devices import Precision
 from unpick.models import Model, NetworkFactory, OwnNetwork
+from unpick.notebook import html_table
 from unpick.training.config import RunConfig
 from unpick.training.loop import Training, ticks
 from unpick.training.progress import Bars, progress_update
@@ -25,8 +27,32 @@ class Ensemble:
 
     configs: tuple[RunConfig, ...]
     model: Model
-    log: tuple[dict[str, object], ...] = ()
+    log: tuple[dict[str, Any], ...] = ()
     stopped: dict[int, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        first, members = self.configs[0], len(self.configs)
+        what = f"{first.label()}, {members} member{'s' * (members > 1)}, {first.steps} steps"
+        losses = self.log[-1]["loss"] if self.log else []
+        between = f", loss {min(losses):.4g} to {max(losses):.4g}" if losses else ""
+        diverged = f", {len(self.stopped)} diverged" if self.stopped else ""
+        return f"Ensemble({what}{between}{diverged})"
+
+    def _repr_html_(self) -> str:
+        """A row a member: seed, what differs, and the last value of each term."""
+        scalars = [config.scalars() for config in self.configs]
+        differ = [name for name in scalars[0] if len({each[name] for each in scalars}) > 1]
+        last = {k: v for k, v in (self.log or ({},))[-1].items() if k != "step"}
+        rows = [
+            (
+                config.seed,
+                *(f"{own[name]:g}" for name in differ),
+                *(f"{values[k]:.4g}" for values in last.values()),
+                f"at step {self.stopped[k]}" if k in self.stopped else "",
+            )
+            for k, (config, own) in enumerate(zip(self.configs, scalars, strict=True))
+        ]
+        return html_table(repr(self), ("seed", *differ, *last, "diverged"), rows)
 
 
 def train(
