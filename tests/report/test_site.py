@@ -24,7 +24,14 @@ from unpick.papers import ledger as ledgers
 from unpick.report import ledger_page
 from unpick.report.markdown import write_markdown
 from unpick.report.site import write_site, write_study
-from unpick.report.study import claim_notes, command, distinct, show_results, study_table
+from unpick.report.study import (
+    claim_notes,
+    command,
+    distinct,
+    own_studies,
+    show_results,
+    study_table,
+)
 from unpick.runs import Run, Runner, folder, make
 from unpick.study import Cell, Claim, Drawing, Outcome, Printed, Results, Study, Verdict
 from unpick.study.running import judge
@@ -423,7 +430,16 @@ def test_report_reads_what_is_on_disk(tmp_path, monkeypatch, capsys):
     assert "judged again" not in capsys.readouterr().out
 
 
-def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("names", "pages"),
+    [
+        ([], ["toy-quick.html"]),
+        (["sum"], ["sum-quick.html"]),
+        (["ledger", "toy"], ["toy-quick.html", "ledger.html"]),
+        (["all"], ["sum-quick.html", "toy-quick.html", "ledger.html"]),
+    ],
+)
+def test_the_report_shows_what_was_asked_for(names, pages, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     computed = Study("sum", "Sums", "Somebody (1950), 3", "", claims=CLAIMS[:1])
     monkeypatch.setattr(papers, "STUDIES", {"sum": computed, "toy": STUDY}, raising=False)
@@ -439,13 +455,29 @@ def test_studies_without_runs_are_shown_beside_others_only(tmp_path, monkeypatch
     monkeypatch.setattr(
         study, "collect", lambda study, scale, root, on_progress: planted_or_judged(study, scale)
     )
-    monkeypatch.setattr("unpick.study.running.finished", lambda cell, root, seeds: [cell])
+    monkeypatch.setattr("unpick.study.running.finished", lambda cell, root: found.outcomes[0].runs)
     shorten_the_ledger(monkeypatch)
-    report(["--markdown", "markdown"])
-    links = Page(Path("report/index.html")).links
-    assert links == ["sum-quick.html", "toy-quick.html", "ledger.html"]
-    assert Path("report/ledger.html").exists()
-    assert Path("markdown/ledger.md").exists()
+    report([*names, "--markdown", "markdown"])
+    assert Page(Path("report/index.html")).links == pages
+    assert Path("report/ledger.html").exists() == ("ledger.html" in pages)
+    assert Path("markdown/ledger.md").exists() == ("ledger.html" in pages)
+
+
+def test_a_study_that_only_shares_runs_was_not_run():
+    a, b, c = map(Path, "abc")
+    whole, borrows, more, both = [{a}, {b}], [{a}, set(), set()], [{a}, {c}, set()], [{a}, {b}]
+    found = {
+        ("whole", "quick"): whole,
+        ("borrows", "quick"): borrows,
+        ("more", "standard"): more,  # has a run of its own
+        ("both", "quick"): both,  # is complete
+    }
+    assert [name for name, _ in own_studies(found)] == ["whole", "more", "both"]
+    scales = {
+        ("one", "quick"): borrows,
+        ("one", "standard"): whole,
+    }  # `distinct` tells scales apart
+    assert own_studies(scales) == list(scales)
 
 
 def test_the_verb_imports_nothing_heavy():

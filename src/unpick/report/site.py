@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from unpick.pages.page import Folded, Link, Note, Section, Table, write_page
+from unpick.pages.page import Folded, Link, Note, Picture, Section, Table, write_page
 from unpick.papers.costs import duration
 from unpick.report.drawings import draw_all
 from unpick.report.ledger import ledger_table
@@ -30,7 +30,14 @@ VERDICTS = ("holds", "fails", "undecided", "not measured")
 
 
 def write_site(
-    all_results: Sequence[Results], folder: Path, judgements: Sequence[Judgement] = ()
+    all_results: Sequence[Results],
+    folder: Path,
+    judgements: Sequence[Judgement] = (),
+    *,
+    title: str = "Studies",
+    lead: Sequence[Note] = (),
+    pictures: Sequence[Picture] = (),
+    made_by: str = "unpick report",
 ) -> Path:
     """Write the pages and their figures into a folder; returns the path of the index.
 
@@ -40,6 +47,10 @@ def write_site(
         all_results: Results of studies, one page each.
         folder: Created if it does not exist.
         judgements: Judgements of the ledger. If there are any, they get a page.
+        title: Of the index.
+        lead: What the index begins with.
+        pictures: On the index; their files may be figures of the studies.
+        made_by: The command that writes this site.
     """
     folder.mkdir(parents=True, exist_ok=True)
     claims = [claim_notes(results) for results in all_results]
@@ -60,9 +71,10 @@ def write_site(
         write_ledger(judgements, folder)
         row = (Link("The ledger", LEDGER_PAGE), ledger_table(judgements).caption)
         sections.append(Section("Theory", tables=[Table("", ("", "verdicts"), (row,))]))
-    return write_page(
-        folder, "Studies", [Note(SCALES)], (), (), "unpick report", sections=sections
-    )
+    if lead:
+        sections.insert(0, Section("The studies behind it", notes=[Note(SCALES)]))
+    first = lead or [Note(SCALES)]
+    return write_page(folder, title, first, (), pictures, made_by, sections=sections)
 
 
 def _line(results: Results, claims: Sequence[Note]) -> tuple[str | Link, ...]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from unpick.metrics.importance import LEARNERS
 from unpick.pages.page import Link, Mark, Note, Table
 from unpick.pages.terminal import COLOURS, fits_width, print_table
 from unpick.runs.disk import environment
-from unpick.study import Cell, Outcome, Results
+from unpick.study import Cell, Outcome, Results, Scale
 
 MARKS: dict[bool | None, Mark] = {True: "good", False: "bad", None: "note"}
 # Decimals of a measure, 2 by default. Only the part of its name before a comma counts.
@@ -142,6 +142,29 @@ def distinct(scales: Sequence[Results]) -> list[Results]:
         results
         for k, results in enumerate(scales)
         if runs[k] and not any(runs[k] < other for other in runs) and runs[k] not in runs[:k]
+    ]
+
+
+def own_studies(
+    cells: Mapping[tuple[str, Scale], Sequence[Collection[Path]]],
+) -> list[tuple[str, Scale]]:
+    """The studies, with their scales, that were run for themselves.
+
+    Studies share runs: running one leaves some cells of others on disk. A study is left out if
+    all its runs are those of another study that has runs in a larger share of its cells.
+
+    Args:
+        cells: The run folders in each cell of a study at a scale.
+    """
+    runs = {key: {path for cell in each for path in cell} for key, each in cells.items()}
+    share = {key: sum(map(bool, each)) / len(each) for key, each in cells.items()}
+    return [
+        key
+        for key in cells
+        if not any(
+            key[0] != other[0] and runs[key] <= runs[other] and share[key] < share[other]
+            for other in cells
+        )
     ]
 
 

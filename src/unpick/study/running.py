@@ -140,8 +140,7 @@ def compute(
     """
     found = {}
     for name, function in study.computed.items():
-        key = f"{scale}-{digest(function)}"
-        file = root / "computed" / f"{study.name}-{name}-{key}.json"
+        file = _computed_file(study, name, scale, root)
         values = read_values(file)
         if values is None:
             on_progress(f"{study.name}: {name}")
@@ -152,6 +151,17 @@ def compute(
             save_values(file, values)
         found[name] = values
     return found
+
+
+def computed_files(study: Study, scale: Scale, root: Path) -> list[Path]:
+    """The files of numbers without runs that a study has left beside the runs."""
+    files = [_computed_file(study, name, scale, root) for name in study.computed]
+    return [file for file in files if file.exists()]
+
+
+def _computed_file(study: Study, name: str, scale: Scale, root: Path) -> Path:
+    key = f"{scale}-{digest(study.computed[name])}"
+    return root / "computed" / f"{study.name}-{name}-{key}.json"
 
 
 def judge(results: Results, on_progress: OnProgress = lambda text: None) -> Results:

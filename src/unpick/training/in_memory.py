@@ -90,7 +90,7 @@ def train(
         configs = tuple(replace(c, model=replace(c.model, network=own)) for c in configs)
     dataset = configs[0].data.load() if dataset is None else dataset
     training = Training(configs, dataset, device, precision, model)
-    log: list[dict[str, object]] = []
+    log: list[dict[str, Any]] = []
     with Bars(progress) as bars:
         for tick in ticks(training):
             bars.update(progress_update(training, tick))
