@@ -1,5 +1,6 @@
 import math
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,6 +230,11 @@ def test_the_demo_in_small(tmp_path, monkeypatch, capsys):
         small = replace(study, cells=lambda scale, short=short: short)
         monkeypatch.setitem(STUDIES, name, small)
     page = demo.demo(tmp_path / "report", tmp_path / "runs")
-    assert "thesis-3.3-quick.html" in page.read_text()
+    text = page.read_text()
+    assert "thesis-3.3-quick.html" in text
+    (picture,) = re.findall('<img src="([^"]+)"', text)
+    assert (page.parent / picture).is_file()
+    columns = collect(STUDIES["thesis-3.3"], "quick", tmp_path / "runs").rows()["synth-lin"]
+    assert f"is {columns['beta-VAE'].mean('DtO'):.2f}, against" in text  # what was measured
     assert "0.33 ± 0.18" in capsys.readouterr().out
     assert read(folder(setting("synth-lin", "untrained", "quick"), tmp_path / "runs")) is not None
