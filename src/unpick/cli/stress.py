@@ -1,7 +1,7 @@
 """`unpick stress`."""
 
 import math
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,14 +12,19 @@ from unpick.arguments import (
     fail,
     load_function,
     parse,
+    take_option,
+    use_full_names,
     value_of,
     write,
 )
+from unpick.cli.train import ALSO, steps_of
 from unpick.names import pick
 
 if TYPE_CHECKING:
     from unpick.data import Perturbed
-    from unpick.perturb.stress import Stress
+    from unpick.perturb.lost_share import LostShare, Stress
+
+NONE = "\N{EN DASH}"  # shown where there is no share
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class StressOptions:
 
     Attributes:
         perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
-        seeds: Trainings on each of the three data sets.
+        seeds: Trainings on each of the four data sets.
         model: FILE.py:function that makes networks of your own; this file is run.
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
@@ -53,13 +58,15 @@ class FitOptions:
 
     Attributes:
         perturbed: The folder of a perturbed twin, as `unpick perturb` makes it.
-        seeds: Trainings on each of the three data sets.
+        seeds: Trainings on each of the four data sets.
         path: Where the files of the original are, if it is read from files.
+        runs: The folder of run folders; finished trainings are kept there, and read.
     """
 
     perturbed: Path
     seeds: int = 3
     path: str = ""
+    runs: Path = Path("runs")
 
 
 def stress(arguments: Arguments) -> None:
@@ -86,16 +93,18 @@ def stress(arguments: Arguments) -> None:
 
 def stress_function(target: str, rest: Arguments, twin: "Perturbed") -> "Stress":
     """Stress a user's model: FILE.py:function trains it on a data set, for a seed."""
-    from rich.console import Console
-
     from unpick.perturb.stress import check_twin, stress_model
+    from unpick.runs import DamagedRun
+    from unpick.training.progress import status_line
 
     options = parse(FitOptions, rest, f"unpick stress {target}")
     check_twin(twin, options.seeds)
     fit = load_function(target)
-    with Console(stderr=True).status("") as status:
-        run = partial(stress_model, fit, twin, seeds=options.seeds, on_progress=status.update)
-        found: Stress = call_user_function(target, run)
+    with status_line() as show:
+        run = partial(
+            stress_model, fit, twin, seeds=options.seeds, root=options.runs, on_progress=show
+        )
+        found: Stress = call_user_function(target, run, ours=(DamagedRun,))
     return found
 
 
@@ -109,6 +118,9 @@ def stress_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress
     from unpick.training import RunConfig
     from unpick.training.presets import same_beta, with_network, with_objective
 
+    epochs, rest = take_option("--epochs", use_full_names(rest))
+    if epochs and value_of("--steps", rest, ""):
+        fail("--epochs and --steps exclude each other: both say how long to train")
     base, objective = read_base(twin), pick(OBJECTIVES, target, "objective")
     if objective is not type(base.objective):
         base = with_objective(base, same_beta(objective, base.objective))
@@ -116,9 +128,11 @@ def stress_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress
         base = with_network(base, OwnNetwork.of(load_function(own)))
     whole = make_dataclass("Whole", [("command", StressOptions), ("run", RunConfig)])
     default = whole(StressOptions(twin.folder), base)
-    parsed: Any = parse(whole, rest, f"unpick stress {target}", default=default)
+    program = f"unpick stress {target}"
+    parsed: Any = parse(whole, rest, program, default=default, description=ALSO)
     if parsed.run.data != twin.original:
         fail(f"the data follow from the twin: leave the options of {twin.original.name} out")
+    config = replace(parsed.run, steps=steps_of(parsed.run, epochs)) if epochs else parsed.run
     keep_memory()
     options: StressOptions = parsed.command
     runner = Runner(
@@ -129,7 +143,7 @@ def stress_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress
         precision=options.precision,
         network=options.model,
     )
-    return run(parsed.run, twin, runner, seeds=options.seeds)
+    return run(config, twin, runner, seeds=options.seeds)
 
 
 def print_stress(target: str, twin: "Perturbed", found: "Stress") -> None:
@@ -138,31 +152,35 @@ def print_stress(target: str, twin: "Perturbed", found: "Stress") -> None:
 
     from unpick.metrics.importance import LEARNERS
     from unpick.pages import Table, print_table
-    from unpick.perturb.stress import TWINS
+    from unpick.perturb.lost_share import CONTROLS, TWINS
 
     def cell(values: Any) -> str:  # noqa: ANN401
         spread = f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else ""
         return f"{values.mean():.3f}{spread}"
 
-    rows = []
-    for measure in found.measures:
-        lost = found.lost_share(measure)
-        share = "–" if math.isnan(lost.value) else f"{lost.value:.0%}"
-        between = "" if math.isnan(lost.low) else f" ({lost.low:.0%} to {lost.high:.0%})"
-        scores = [cell(found.values[name][measure]) for name in TWINS]
-        rows.append((measure, f"{found.chance[measure]:.3f}", *scores, share + between))
     several = found.seeds > 1
+    rows = [("chance", *(cell(found.chance[name]) for name in found.measures))]
+    rows += [(name, *(cell(found.values[name][m]) for m in found.measures)) for name in TWINS]
+    for control in CONTROLS:
+        shares = [found.lost_share(measure, control) for measure in found.measures]
+        rows.append((f"lost beyond {control}", *(share_text(share) for share in shares)))
+        if several:
+            between = (f"{each.low:.0%} to {each.high:.0%}" for each in shares)
+            cells = (NONE if "nan" in text else text for text in between)
+            rows.append(("  95 % over seeds", *cells))
     how = f"mean ± standard deviation over {found.seeds} seeds" if several else "one seed"
     caption = (
         f"{target} on {twin.original.name} and its twins, {how}. chance: random linear "
-        "projections. lost: (noisy - perturbed) / original, the share of the score that the "
-        "perturbation takes away and noise with the same largest change does not"
-        f"{'; in brackets 95 % over seeds' if several else ''}."
+        "projections. lost: (control - perturbed) / original, the share of the score that the "
+        "perturbation takes away and noise does not. The control is noise with the same largest "
+        "change (noisy) or with the same variance of the change (matched)."
     )
-    left = {name: found.seeds - len(found.values[name]["MIG"]) for name in TWINS}
+    left = {name: found.seeds - len(found.values[name][found.measures[0]]) for name in TWINS}
+    sizes = ", ".join(f"{name} {found.change[name]:.3f}" for name in TWINS[1:])
     notes = (
-        "Root mean square of the change on test images: "
-        f"noisy {found.change['noisy']:.3f}, perturbed {found.change['perturbed']:.3f}.",
+        f"Root mean square of the change on test images: {sizes}.",
+        f"{NONE}: the score on the original is not clearly above chance. undecided: the interval "
+        "is wider than the whole score.",
         *(
             f"DCI: disentanglement; learner: {LEARNERS['fast']}."
             for m in found.measures
@@ -170,40 +188,60 @@ def print_stress(target: str, twin: "Perturbed", found: "Stress") -> None:
         ),
         *(f"Diverged and left out: {left[name]} on {name}." for name in TWINS if left[name]),
     )
-    print_table(Table(caption, ("score", "chance", *TWINS, "lost"), tuple(rows), notes), Console())
+    print_table(Table(caption, ("", *found.measures), tuple(rows), notes), Console())
     write(summarise(target, found))
+
+
+def share_text(share: "LostShare") -> str:
+    """A share in per cent; a dash if there is none, 'undecided' if seeds do not tell."""
+    if math.isnan(share.value):
+        return NONE
+    return "undecided" if share.undecided else f"{share.value:.0%}"
 
 
 def summarise(target: str, found: "Stress") -> str:
     """The result for the MIG, in one sentence."""
-    lost, chance = found.lost_share("MIG"), found.chance["MIG"]
+    lost, matched = found.lost_share("MIG"), found.lost_share("MIG", "matched")
     if math.isnan(lost.value):
         return (
-            f"{target} has learnt nothing to lose: on the original its MIG, "
-            f"{found.values['original']['MIG'].mean():.3f}, is not above chance, {chance:.3f}."
+            f"There is no telling what {target} loses: on the original its MIG, "
+            f"{found.values['original']['MIG'].mean():.3f}, is not clearly above chance, "
+            f"{found.chance['MIG'].mean():.3f}."
         )
     when = "when local variance no longer follows the factors"
-    if lost.high < 0:
+    if lost.undecided or matched.undecided:
+        wide = lost if lost.undecided else matched
+        return (
+            f"{found.seeds} seeds do not tell how much of its MIG {target} loses {when}: between "
+            f"{wide.low:.0%} and {wide.high:.0%}. More --seeds may tell."
+        )
+    if max(lost.high, matched.high) < 0:
         return f"{target} loses none of its MIG {when}: it gains."
     doubt = " (one seed)" if math.isnan(lost.low) else ""
-    if lost.low <= 0 <= lost.high:
+    if min(lost.low, matched.low) <= 0:
         doubt = " (which may be chance)"
-    return f"{target} loses {lost.value:.0%} of its MIG {when}{doubt}."
+    return (
+        f"{target} loses {lost.value:.0%} of its MIG {when}, beyond noise of the same maximum, "
+        f"and {matched.value:.0%} beyond noise of the same variance{doubt}."
+    )
 
 
 STRESS_HELP = """usage: unpick stress MODEL --perturbed FOLDER [OPTIONS]
 
-Trains a method on a data set, on its noisy twin and on its perturbed twin, and prints how much of
+Trains a method on a data set, on its perturbed twin and on two noisy ones, and prints how much of
 each score the method loses when local variance no longer follows the factors (Zietlow 2022,
-chapter 4). `unpick perturb DATA` makes the twin, which also names its original.
+chapter 4), beyond what noise of the same maximum and of the same variance takes away. `unpick
+perturb --recipe sprites` makes a twin, which also names its original. Finished trainings are kept.
 
   MODEL        an objective, such as beta-tcvae, trained like the models the twin was made against
                (every field of the configuration is an option: unpick stress MODEL --perturbed
                FOLDER --help), or FILE.py:function: called with a data set and a seed, it trains
-               a model of its own and returns its encoder; FILE.py is run, as by python
-  --seeds N    trainings on each of the three data sets (3)
+               a model of its own and returns its encoder; FILE.py is run, as by
+               python. What it returns is kept under the content of its
+               file, so an edited file trains again (files that it imports do not count)
+  --seeds N    trainings on each of the four data sets (3)
   --path PATH  where the files of the original are, if it is read from files
-  --runs DIR   for an objective: the folder of run folders; finished runs are read (runs)
+  --runs DIR   the folder of run folders; finished trainings are read (runs)
   --model FILE.py:function
                for an objective: networks of your own; this file is run
   --device D   for an objective: auto (a GPU if there is one; the default), cpu, cuda, cuda:1, mps

@@ -1,107 +1,58 @@
 """How much score a method loses when local variance no longer follows the factors.
 
-The method is trained on a data set, on its noisy twin and on its perturbed twin. Both twins have
-the same largest change. On the perturbed one, the directions of large local variance are no longer
-those of the factors (Zietlow 2022, chapter 4). The loss is that on the perturbed twin, less that
-on the noisy one.
+The method is trained on a data set, on its perturbed twin and on two noisy ones. On the perturbed
+twin the directions of large local variance are no longer those of the factors (Zietlow 2022,
+chapter 4). The noisy twins are controls: `noisy` has the same largest change, `matched` the same
+variance of the change. What counts is the loss on the perturbed twin beyond that on a control.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.stats import t as student
 from torch import Tensor
 
 from unpick.data import DataConfig, Dataset, Noisy, Perturbed, split
 from unpick.data.files import report_damage
-from unpick.data.twins import DOCUMENT, read_document
+from unpick.data.twins import DOCUMENT, ChangedStore, read_document
+from unpick.perturb.lost_share import TWINS, Stress, Twin
+from unpick.perturb.own_trainings import Fit, encode_with, train_or_read
 from unpick.probe import FACTOR_SCORES, NotFinite, Probe, take
 from unpick.probe.cache import SAMPLES, encoder_of
 from unpick.runs import Runner, make
 from unpick.training import RunConfig
 from unpick.training.config import from_json, to_json
 
-Twin = Literal["original", "noisy", "perturbed"]
-TWINS: tuple[Twin, ...] = get_args(Twin)
 LOOKED_AT = 1000  # test images on which the size of a change is taken
-PROJECTIONS = 5  # random ones; chance is their mean score
-
-Encode = Callable[[Any], Any]
-Fit = Callable[[Dataset, int], Encode]
-
-
-@dataclass(frozen=True)
-class LostShare:
-    """The share of a score that is lost, with its 95 % interval over seeds.
-
-    Attributes:
-        value: nan if the score on the original is not above chance.
-        low: Lower end of the interval; nan for a single seed.
-        high: Upper end.
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, eq=False)
-class Stress:
-    """The scores of a method on a data set and its twins.
-
-    Attributes:
-        values: By twin and score: a value for every seed that did not diverge.
-        chance: Mean score of random linear projections of the original to as many latents.
-        change: Root mean square of each twin's change, on test images.
-        seeds: Trainings on each of the three data sets.
-    """
-
-    values: Mapping[Twin, Mapping[str, Float[np.ndarray, "_"]]]
-    chance: Mapping[str, float]
-    change: Mapping[Twin, float]
-    seeds: int
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """The names of the scores."""
-        return tuple(self.values["original"])
-
-    def lost_share(self, measure: str) -> LostShare:
-        r"""(noisy - perturbed) / original, of means over seeds; nan if that is not above chance.
-
-        The interval is Student's, with the variance of the share by the delta method,
-
-        .. math:: (v_{noisy} + v_{perturbed} + share^2 v_{original}) / original^2,
-
-        v the squared standard errors of the means, and Welch's degrees of freedom.
-        """
-        samples = [self.values[twin][measure] for twin in TWINS]
-        original, noisy, perturbed = (float(each.mean()) for each in samples)
-        if original <= self.chance[measure]:
-            return LostShare(np.nan, np.nan, np.nan)
-        share = (noisy - perturbed) / original
-        if min(map(len, samples)) < 2:
-            return LostShare(share, np.nan, np.nan)
-        slopes = np.array([share, 1, 1]) / original
-        parts = slopes**2 * [each.var(ddof=1) / len(each) for each in samples]
-        if not parts.any():
-            return LostShare(share, share, share)
-        freedom = parts.sum() ** 2 / sum(parts**2 / [len(each) - 1 for each in samples])
-        reach = float(student.ppf(0.975, freedom) * np.sqrt(parts.sum()))
-        return LostShare(share, share - reach, share + reach)
+PROJECTIONS = 5  # random ones, whose scores are chance
 
 
 def twin_configs(perturbed: Perturbed) -> dict[Twin, DataConfig]:
-    """The original of a perturbed twin, the noisy twin with the same largest change, and it."""
-    epsilon = read_document(perturbed.folder)["epsilon"]
-    noisy = Noisy(perturbed.original, epsilon)
-    return {"original": perturbed.original, "noisy": noisy, "perturbed": perturbed}
+    """The original of a perturbed twin, the two noisy controls, and it."""
+    original, epsilon = perturbed.original, read_document(perturbed.folder)["epsilon"]
+    return {
+        "original": original,
+        "noisy": Noisy(original, epsilon),
+        "matched": Noisy(original, matched_epsilon(perturbed)),
+        "perturbed": perturbed,
+    }
+
+
+def matched_epsilon(perturbed: Perturbed) -> float:
+    r"""Largest value of uniform noise that has the variance of a perturbed twin's change.
+
+    \epsilon^2 / 3 is the variance of uniform noise in [-\epsilon, \epsilon]. To four digits, so
+    that every machine trains on the same noise.
+    """
+    store = perturbed.load().store
+    assert isinstance(store, ChangedStore)
+    count = torch.bincount(store.row, minlength=len(store.rows)).double()
+    variance = (count * store.rows.double().square().mean(1)).sum() / count.sum()
+    return min(1.0, float(f"{float((3 * variance).sqrt()):.4g}"))
 
 
 def read_base(perturbed: Perturbed) -> RunConfig:
@@ -125,11 +76,11 @@ def stress(
     """Train an objective on a data set and its twins, and score it on each.
 
     Args:
-        config: What is trained. Its data set is replaced by each of the three; its seed is the
+        config: What is trained. Its data set is replaced by each of the twins; its seed is the
             first.
         perturbed: The twin, which also names its original.
         runner: How it is trained; finished runs in its folder are read.
-        seeds: Trainings on each of the three data sets.
+        seeds: Trainings on each of the data sets.
     """
     if config.model.latents < 2:
         raise ValueError(f"latents must be at least 2 to be scored, got {config.model.latents}")
@@ -142,13 +93,16 @@ def stress(
     made = make([*configs.values()], runner)
     runs = dict(zip(configs, made, strict=True))
 
-    def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode | None:
+    def encode(twin: Twin, dataset: Dataset, seed: int, x: Tensor) -> Tensor | None:
         run = runs[twin, seed]
         if run.results["stopped"] is not None:
             return None
-        return encoder_of(run.model())
+        try:
+            return Probe(encoder_of(run.model()), None, x).mean
+        except NotFinite:
+            return None
 
-    return score_twins(encoder, perturbed, seeds)
+    return score_twins(encode, perturbed, seeds)
 
 
 def stress_model(
@@ -156,6 +110,7 @@ def stress_model(
     perturbed: Perturbed,
     *,
     seeds: int = 3,
+    root: Path | None = None,
     on_progress: Callable[[str], object] = lambda text: None,
 ) -> Stress:
     """Train a user's model on a data set and its twins, and score it on each.
@@ -165,28 +120,36 @@ def stress_model(
             means, or any of the posteriors that `unpick.diagnose` reads. It should learn from
             `split(dataset).train` only; scores are taken on the test part.
         perturbed: The twin.
-        seeds: Trainings on each of the three data sets.
+        seeds: Trainings on each of the data sets.
+        root: A folder of run folders, to keep finished trainings in and to read them from. They
+            are named by the content of the file that defines `fit`; None keeps nothing.
         on_progress: Called before each training with the twin and the seed.
     """
     check_twin(perturbed, seeds)
+    data = twin_configs(perturbed)
 
-    def encoder(twin: Twin, dataset: Dataset, seed: int) -> Encode:
-        on_progress(f"{twin}, seed {seed}")
-        encode = fit(dataset, seed)
-        if not callable(encode):
-            got = type(encode).__name__
-            raise ValueError(f"fit must return encode, a function of observations, got {got}")
-        return encode
+    def encode(twin: Twin, dataset: Dataset, seed: int, x: Tensor) -> Tensor | None:
+        tell = partial(on_progress, f"{twin}, seed {seed}")
+        if root is None:
+            tell()
+            return encode_with(fit, dataset, seed, x)
+        return train_or_read(fit, data[twin], dataset, seed, x, root, tell)
 
-    return score_twins(encoder, perturbed, seeds)
+    return score_twins(encode, perturbed, seeds)
 
 
 def score_twins(
-    encoder: Callable[[Twin, Dataset, int], Encode | None], perturbed: Perturbed, seeds: int
+    encode: Callable[[Twin, Dataset, int, Tensor], Tensor | None],
+    perturbed: Perturbed,
+    seeds: int,
 ) -> Stress:
-    """Score the encoder of every twin and seed on test images; leave out those that diverged.
+    """Score the codes of every twin and seed on test images; leave out those that diverged.
 
-    A training diverged if `encoder` returns None, or a function whose codes are not finite.
+    Args:
+        encode: Gives the codes (n, d) of test images by a model that was trained on a twin with a
+            seed; None if the training diverged.
+        perturbed: The twin.
+        seeds: Trainings on each of the data sets.
     """
     datasets = {twin: data.load() for twin, data in twin_configs(perturbed).items()}
     original = datasets["original"]
@@ -197,12 +160,10 @@ def score_twins(
     for twin, dataset in datasets.items():
         x = dataset.observe(test)
         for seed in range(seeds):
-            encode = encoder(twin, dataset, seed)
-            if encode is not None:
-                with suppress(NotFinite):
-                    probe = Probe(encode, None, x, factors)
-                    latents = probe.latents
-                    values[twin].append(take(probe, FACTOR_SCORES))
+            codes = encode(twin, dataset, seed, x)
+            if codes is not None:
+                latents = codes.shape[1]
+                values[twin].append(score(codes, factors))
         if not values[twin]:
             raise ValueError(f"every training on {dataset.name} diverged")
     looked_at = original.observe(test[:LOOKED_AT])
@@ -210,29 +171,31 @@ def score_twins(
         twin: float((dataset.observe(test[:LOOKED_AT]) - looked_at).square().mean().sqrt())
         for twin, dataset in datasets.items()
     }
-    return Stress(stack_seeds(values), chance_scores(original, test, latents), change, seeds)
+    by_seed = {twin: stack_scores(each) for twin, each in values.items()}
+    return Stress(by_seed, chance_scores(original, test, latents), change, seeds)
 
 
-def chance_scores(dataset: Dataset, test: Int[Tensor, "n"], latents: int) -> dict[str, float]:
-    """Mean scores of random linear projections: what a method gets without learning."""
+def score(codes: Float[Tensor, "n d"], factors: Float[np.ndarray, "n k"]) -> dict[str, float]:
+    """The scores of codes against factors."""
+    return take(Probe(lambda z: z, None, codes, factors), FACTOR_SCORES)
+
+
+def chance_scores(
+    dataset: Dataset, test: Int[Tensor, "n"], latents: int
+) -> dict[str, Float[np.ndarray, "_"]]:
+    """Scores of random linear projections: what a method gets without learning."""
     x = dataset.observe(test).flatten(1)
     shape, generator = (PROJECTIONS, x.shape[1], latents), torch.Generator().manual_seed(0)
     factors = dataset.factor_values(test).numpy()
-    drawn = [
-        take(Probe(partial(torch.matmul, other=weights), None, x, factors), FACTOR_SCORES)
-        for weights in torch.randn(shape, generator=generator)
-    ]
-    return {name: float(np.mean([one[name] for one in drawn])) for name in drawn[0]}
+    drawn = torch.randn(shape, generator=generator)
+    return stack_scores([score(x @ weights, factors) for weights in drawn])
 
 
-def stack_seeds(
-    values: Mapping[Twin, Sequence[Mapping[str, float]]],
-) -> dict[Twin, dict[str, Float[np.ndarray, "_"]]]:
-    """Turn one dictionary a seed into one array a score."""
-    return {
-        twin: {name: np.array([one[name] for one in each]) for name in each[0]}
-        for twin, each in values.items()
-    }
+def stack_scores(
+    scores: Sequence[Mapping[str, float]],
+) -> dict[str, Float[np.ndarray, "_"]]:
+    """Turn one dictionary a model into one array a score."""
+    return {name: np.array([one[name] for one in scores]) for name in scores[0]}
 
 
 def check_twin(perturbed: Perturbed, seeds: int) -> None:
