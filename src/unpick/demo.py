@@ -11,6 +11,7 @@ from rich.console import Console
 from unpick.pages.page import Note, Picture
 from unpick.papers import STUDIES
 from unpick.report import show_results, write_site
+from unpick.report.study import claim_notes
 from unpick.runs import Runner
 from unpick.study import Results, run
 
@@ -41,30 +42,29 @@ def demo(report: Path, runs: Path) -> Path:
 def explain(results: Results) -> tuple[list[Note], Picture]:
     """What was done and found, and the picture that shows it."""
     columns = results.rows()[DATA]
-    own = columns["beta-VAE"]
     others = " and ".join(
         f"{columns[name].mean('DtO'):.2f} ({name})" for name in ("AE", "full covariance")
     )
     lead = [
         Note(
-            "A square of two factors lies stretched and turned in space. Three models learn it: a "
-            "beta-VAE, an autoencoder (AE), and a VAE whose posterior has a full covariance. They "
-            "see the same points and reconstruct them alike. Nothing tells them what the "
-            "factors are."
+            "A square of two factors lies stretched and turned in space. Three kinds of models "
+            "learn its points: a beta-VAE, an autoencoder (AE), and a VAE whose posterior has a "
+            "full covariance. Nothing tells them what the factors are."
         ),
         Note(
-            "Only the beta-VAE finds them. Its distance to orthogonality (DtO), which is 0 if "
-            "each latent follows one singular direction of the decoder, is "
-            f"{own.mean('DtO'):.2f}, "
-            f"against {others}; a random rotation has {own.mean('chance'):.2f}. Its diagonal "
-            "posterior rewards a decoder whose columns are orthogonal, and the two others leave "
-            "the rotation to chance."
+            "The distance to orthogonality (DtO) is 0 if each latent follows one singular "
+            "direction of the decoder. Here that of the beta-VAE is "
+            f"{columns['beta-VAE'].mean('DtO'):.2f}, against {others}; a random rotation has "
+            f"{columns['beta-VAE'].mean('chance'):.2f}. A diagonal posterior rewards a decoder "
+            "whose columns are orthogonal. The two others do not care how the latent space is "
+            "turned."
         ),
+        claim_notes(results)[0],
     ]
     caption = (
         "Each panel is the latent space of one trained model, a column a seed. Lines along the "
-        "first factor are blue, along the second orange. In the first row they run along the "
-        "edges of the panel: each latent is one factor. In the other rows each latent mixes both."
+        "first factor are blue, along the second orange. Where they run along the edges of the "
+        "panel, each latent is one factor. Where they are tilted, each latent mixes both."
     )
     file = f"figures/{MAIN}-{results.scale}-{DATA}.svg"
     return lead, Picture(file, "The square as three kinds of models see it", caption)

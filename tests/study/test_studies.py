@@ -236,5 +236,6 @@ def test_the_demo_in_small(tmp_path, monkeypatch, capsys):
     assert (page.parent / picture).is_file()
     columns = collect(STUDIES["thesis-3.3"], "quick", tmp_path / "runs").rows()["synth-lin"]
     assert f"is {columns['beta-VAE'].mean('DtO'):.2f}, against" in text  # what was measured
+    assert ">holds<" not in text.split("<img")[0]  # after twenty steps
     assert "0.33 ± 0.18" in capsys.readouterr().out
     assert read(folder(setting("synth-lin", "untrained", "quick"), tmp_path / "runs")) is not None
