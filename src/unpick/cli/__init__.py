@@ -10,6 +10,7 @@ from types import FrameType
 from typing import NoReturn
 
 from unpick.arguments import Arguments, fail, listed, parse, write
+from unpick.cli.completion import completion
 from unpick.cli.data import data
 from unpick.cli.diagnose import diagnose
 from unpick.cli.explore import explore
@@ -97,6 +98,7 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "report": report,
     "data": data,
     "demo": demo,
+    "completion": completion,
 }
 
 HELP = f"""unpick shows why a variational autoencoder disentangles, and when it will not.
