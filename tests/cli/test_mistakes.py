@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import unpick
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -32,6 +34,12 @@ import pytest
             "before the options: unpick train synth-lin ae",
         ),
         (["train"], "which data set?"),
+        (["train", "synth-lin", "--steps", "9", "--epochs", "2"], "--epochs and --steps exclude"),
+        (["train", "synth-lin", "--epochs", "half"], "epochs must be a whole number, got 'half'"),
+        (["perturb", "sprites", "--beta", "1", "2"], "a twin is made against one set-up, got 2"),
+        (["perturb", "--recipe", "sprits"], "unknown recipe 'sprits'; did you mean sprites"),
+        (["completion"], "for which shell? bash or zsh"),
+        (["completion", "bsh"], "unknown shell 'bsh'; did you mean bash"),
         (["data", "lst"], "unknown data command 'lst'; did you mean list?"),
         (["data", "get", "celeba"], "'celeba' cannot be fetched: get img_align_celeba.zip"),
         (["data", "check", "mnist", "--path", "/nowhere"], "mnist: no train-images-idx3-ubyte"),
@@ -52,6 +60,8 @@ import pytest
         (["study", "thesis-3.5"], "unknown study 'thesis-3.5'; did you mean thesis-3"),
         (["study", "surfaces", "--scale", "paper"], "it has quick and standard"),
         (["report"], "no finished runs of a study in runs; first `unpick study NAME`"),
+        (["report", "surfaces"], "no finished runs of surfaces in runs; first `unpick study surf"),
+        (["report", "surface"], "unknown study 'surface'; did you mean surfaces"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -96,6 +106,8 @@ def test_mistakes_exit_2_with_one_line(run_cli, tmp_path, monkeypatch, arguments
             ["train", "synth-lin", "--learning-rate", "inf"],
             "learning_rate must be positive and finite, got inf",
         ),
+        (["train", "synth-lin", "--latents", "2", "3"], "Unrecognized options: 3"),
+        (["train", "synth-lin", "--epochs"], "Unrecognized options: --epochs"),
         (["demo", "--reprt", "x"], "--reprt, x Perhaps you meant: --report"),
         (
             ["diagnose", "model.py:load", "--jcobians", "3"],
@@ -121,6 +133,12 @@ def test_the_parser_explains_mistakes_and_exits_2(
     assert message in " ".join(re.sub("[╭╮╰╯─│]|-{3,}", " ", err).split())  # without the frame
     assert f"unpick {arguments[0]}" in err  # whose help to read
     assert "Traceback" not in err
+
+
+def test_python_m_unpick_is_unpick():
+    command = [sys.executable, "-m", "unpick", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{unpick.__version__}\n"
 
 
 def test_help_needs_no_heavy_import():

@@ -1,9 +1,11 @@
 """Making a twin: its recipe, resuming, what is reported, and the command."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,10 +14,22 @@ from unpick.cli import main
 from unpick.cli.train import read_run_config
 from unpick.data import ArrayStore, Noisy, load
 from unpick.objectives import AE
+from unpick.papers.zietlow2022.thesis_4.cells import change
 from unpick.perturb import perturb
 from unpick.perturb.contest import Contest
+from unpick.perturb.cost import estimate_seconds, seconds_a_step
 from unpick.perturb.make_twin import refit_losses, varying_share
-from unpick.runs import Runner, make
+from unpick.perturb.recipes import (
+    RECIPES,
+    compare_with_shipped,
+    describe_effect,
+    record,
+    shipped,
+)
+from unpick.perturb.verdict import find_weaknesses
+from unpick.runs import Runner, folder, make
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def test_a_constant_change_does_not_vary_and_a_flipped_sign_does_on_grey_images():
@@ -123,8 +137,11 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
     of_change = ["--change-steps", "5", "--restarts", "2", "--out", "twin", "--epsilon", "0.2"]
     with pytest.raises(SystemExit) as stop:
         main(["perturb", "shapes3d", *options, *of_change, "--steps", "5", "--jobs", "1"])
-    out = capsys.readouterr().out
-    assert stop.value.code == 0
+    out, err = capsys.readouterr()
+    weak = find_weaknesses(json.loads(Path("twin", "twin.json").read_text())["report"])
+    assert weak  # after five steps
+    assert stop.value.code == 1
+    assert [line.split(": ", 2)[2] for line in err.splitlines() if "not known" in line] == weak
     assert f'load("shapes3d", size=8, perturbed="{tmp_path / "twin"}")' in out
     assert "allowed 0.2" in out
     change = load("shapes3d", size=8, perturbed="twin").observe(torch.arange(99))
@@ -141,7 +158,7 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
     of_change[of_change.index("twin")] = "again"
     with pytest.raises(SystemExit) as stop:  # its set-up, and its other seeds beside it
         main(["perturb", str(run), *of_change])
-    assert stop.value.code == 0
+    assert stop.value.code == 1
     assert len([*Path("runs").iterdir()]) == trained
     documents = [json.loads(Path(name, "twin.json").read_text()) for name in ("twin", "again")]
     assert documents[0] == documents[1]
@@ -152,6 +169,151 @@ def test_the_command_makes_a_twin_that_train_takes(tmp_path, monkeypatch, capsys
         main(["perturb", str(misled), "--restarts", "2"])
     assert stop.value.code == 2
     assert "is of a twin; start from a run on the original" in capsys.readouterr().err
+
+
+def report(before=0.0, after=1.0, varying=0.5, pruned=(False, False)):
+    """Of a twin: by how much the entangled models are ahead, before and after the change."""
+    losses = {"before": before, "after": after}
+    return {
+        **{when: {"entangled": 5.0 - by, "disentangled": 5.0} for when, by in losses.items()},
+        "varying": varying,
+        "candidates": [{"over_pruned": each} for each in pruned],
+    }
+
+
+@pytest.mark.parametrize(
+    ("planted", "reasons"),
+    [
+        ({}, []),
+        ({"before": -3.0, "after": 0.5, "pruned": (True, False)}, []),
+        ({"before": 2.0}, ["ahead by 2 on original images and are by 1 on changed ones"]),
+        ({"before": 1.0}, ["does not favour the entangled models"]),
+        ({"before": -3.0, "after": -0.5}, ["still have the higher loss, by 0.5"]),
+        ({"varying": 0.002}, ["only 0.2% of the change differs"]),
+        ({"pruned": (True, True)}, ["all 2 restarts are over-pruned"]),
+        ({"after": -1.0, "pruned": (True, True)}, ["does not favour", "over-pruned"]),
+    ],
+)
+def test_a_twin_that_misleads_nobody_is_found_out(planted, reasons):
+    found = find_weaknesses(report(**planted))
+    assert len(found) == len(reasons)
+    assert all(reason in text for reason, text in zip(reasons, found, strict=True))
+    seen = find_weaknesses(report(**planted), measured=True)
+    assert seen == [text for text in found if "over-pruned" not in text]
+
+
+def test_the_time_of_a_step_is_that_of_many_without_the_first(monkeypatch):
+    now, steps = [0.0], []
+
+    def advance(until, cost=0.01):
+        now[0] += 2.0 if not steps else cost * (until - steps[-1])
+        steps.append(until)
+
+    monkeypatch.setattr("unpick.perturb.cost.time.perf_counter", lambda: now[0])
+    assert seconds_a_step(advance) == pytest.approx(0.01)
+    assert sorted(steps) == steps
+    steps.clear()
+    now[0] = -98.0  # a first step that takes 100 s is enough
+    monkeypatch.setattr("unpick.perturb.cost.time.perf_counter", iter([0.0, 100.0]).__next__)
+    assert seconds_a_step(steps.append) == 100.0
+    assert steps == [1]
+
+
+def test_the_estimate_counts_steps_restarts_and_what_is_there(monkeypatch, tmp_path):
+    monkeypatch.setattr("unpick.perturb.cost.seconds_a_step", lambda advance: 2.0)
+    monkeypatch.setattr("unpick.perturb.cost.Training", lambda *a: contest())
+    monkeypatch.setattr("unpick.perturb.cost.Contest", lambda *a: contest())
+    runner = Runner(tmp_path, jobs=1, progress=False)
+    refits = 2 * 36 / 4
+    change = 2.0 * (12 + refits)
+    all_three = estimate_seconds(CONFIG, BASE.data.load(), runner)
+    assert all_three == pytest.approx(2.0 * BASE.steps + change)  # one ensemble of three
+    there = folder(CONFIG.candidates()[0], tmp_path)
+    there.mkdir()
+    (there / "results.json").touch()
+    assert estimate_seconds(CONFIG, BASE.data.load(), runner) == pytest.approx(all_three)
+    lone = Runner(tmp_path, jobs=3, progress=False)  # a worker for each of the other two
+    assert estimate_seconds(CONFIG, BASE.data.load(), lone) == pytest.approx(all_three)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "more", "message"),
+    [
+        (3e5, [], "this takes about 3.5 days on this machine: --yes starts it"),
+        (3e5, ["--yes"], "this takes about 3.5 days on this machine; it can be interrupted"),
+        (1200.0, [], "this takes about 20 min on this machine; it can be interrupted"),
+        (500.0, [], ""),
+    ],
+)
+def test_a_long_time_is_told_before_and_days_need_a_yes(
+    seconds, more, message, monkeypatch, capsys, tmp_path
+):
+    made = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("unpick.perturb.cost.estimate_seconds", lambda *a: seconds)
+    monkeypatch.setattr("unpick.perturb.perturb", lambda *a, path: made.append(path))
+    monkeypatch.setattr(sys.modules["unpick.cli.perturb"], "judge_twin", lambda *a: None)
+    with pytest.raises(SystemExit) as stop:
+        main(["perturb", "shapes3d", "--size", "8", "--network", "mlp", "--out", "twin", *more])
+    refused = seconds > 86_400 and not more
+    assert stop.value.code == (2 if refused else 0)
+    assert made == ([] if refused else ["twin"])
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == bool(message)
+
+
+@pytest.mark.parametrize(("name", "data"), [("sprites", "sprites"), ("rooms", "shapes3d")])
+def test_recipes_are_the_twins_of_the_study_that_measured_them(name, data):
+    """The same change against the same two restarts, found among fewer."""
+    study, recipe = change(data, "standard"), RECIPES[name]
+    cells = json.loads((RESULTS / "thesis-4.json").read_text())["cells"]
+    migs = {
+        cell["row"].split(", ")[1]: {run["seed"]: run["values"]["MIG"] for run in cell["runs"]}
+        for cell in cells
+        if cell["row"].startswith(data) and cell["column"] == "beta-VAE"
+    }
+    scores = migs["original"]
+    ours = [candidate.seed for candidate in recipe.candidates()]
+    assert {min(scores, key=scores.get), max(scores, key=scores.get)} == {ours[0], ours[-1]}
+    same = replace(recipe, base=replace(recipe.base, seed=0), restarts=study.restarts)
+    assert same == study
+    assert shipped()[name]["measured"] == {"seeds": len(scores)} | {
+        twin: pytest.approx(np.mean([*migs[twin].values()]), abs=6e-5)
+        for twin in ("original", "noisy", "perturbed")
+    }
+    assert f"{np.mean([*migs['perturbed'].values()]):.2f} on the twin" in describe_effect(name)
+
+
+@pytest.mark.parametrize("name", [name for name, found in shipped().items() if "sha256" in found])
+def test_recipes_on_record_are_what_they_were(name):
+    found = shipped()[name]
+    assert found["identity"] == RECIPES[name].identity()  # a changed recipe needs a new record
+    assert found["MIG"]["disentangled"] > found["MIG"]["entangled"]
+    assert found["ahead"]["after"] > max(0, found["ahead"]["before"])
+
+
+def test_a_twin_is_compared_with_the_one_on_record(monkeypatch):
+    document = {
+        "identity": "0123456789ab",
+        "sha256": "f" * 64,
+        "report": {
+            "candidates": [{"seed": 3, "score": 0.25}, {"seed": 4, "score": 0.125}],
+            "disentangled": [3],
+            "entangled": [4],
+            "before": {"entangled": 9.0, "disentangled": 8.0},
+            "after": {"entangled": 8.0, "disentangled": 11.5},
+            "environment": {"torch": "9.9", "processor": "SSE", "threads": 4},
+        },
+    }
+    found = {"toy": record(document), "new": {}}
+    monkeypatch.setattr("unpick.perturb.recipes.shipped", lambda: found)
+    assert "to the bit" in compare_with_shipped("toy", document)
+    assert "no twin of this recipe is on record" in compare_with_shipped("new", document)
+    other = compare_with_shipped("toy", document | {"sha256": "0" * 64})
+    assert "differs by rounding (torch 9.9, SSE, threads 4 here" in other
+    assert "ahead by 3.5, there by 3.5" in other
+    assert "MIG of the two restarts 0.25 and 0.12, there 0.25 and 0.12" in other
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,14 @@ def duration(seconds: float | int) -> str:
     """For people.
 
     Example:
-        >>> duration(42.4), duration(600.0), duration(9000.0)
-        ('42 s', '10 min', '2.5 h')
+        >>> duration(42.4), duration(600.0), duration(9000.0), duration(287_169)
+        ('42 s', '10 min', '2.5 h', '3.3 days')
     """
     if seconds < 100:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
 def on_disk(study: Study, scale: Scale, root: Path) -> tuple[int, int]:

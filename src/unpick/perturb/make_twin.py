@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.data import Perturbed
+from unpick.data import Dataset, Perturbed
 from unpick.data.dataset import Store
 from unpick.data.twins import load_pixels, reflect, save_twin
 from unpick.devices import threads
@@ -49,10 +49,7 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
     if (twin.folder / twin.file).exists():
         twin.load()  # refuses what is damaged, or another twin
         return twin
-    if (latents := config.base.model.latents) < 2:
-        raise ValueError(f"latents must be at least 2 to be entangled, got {latents}")
-    dataset = load_pixels(config.original)
-    check_score(dataset, config.choose)
+    dataset = load_original(config)
     runs = make(config.candidates(), runner)
     runs = [run for run in runs if run.results["stopped"] is None]
     candidates = score_restarts(runs, dataset, config.choose)
@@ -83,7 +80,8 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
             "largest change": float(table.abs().max()),
             "mean change": float(size[level].mean()),
             "varying": varying_share(dataset.store, table, level),
-            "environment": disk.environment(),
+            "environment": disk.environment()
+            | {"processor": torch.backends.cpu.get_cpu_capability()},
             "log": contest.log,
         }
         draw_pictures(contest, table, level, twin.folder)
@@ -91,6 +89,15 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
         save_twin(twin, config.epsilon, table, level, recipe=recipe, report=report)
         shutil.rmtree(under_way, ignore_errors=True)
     return twin
+
+
+def load_original(config: PerturbConfig) -> Dataset:
+    """The data that a twin is made of; raises if this recipe cannot be made."""
+    if (latents := config.base.model.latents) < 2:
+        raise ValueError(f"latents must be at least 2 to be entangled, got {latents}")
+    dataset = load_pixels(config.original)
+    check_score(dataset, config.choose)
+    return dataset
 
 
 def varying_share(images: Store, table: Float[Tensor, "l ..."], level: Int[Tensor, "n"]) -> float:
@@ -117,11 +124,16 @@ def refit_losses(
     difference between entangled and disentangled models is more certain than its size.
     """
     contest.reset_decoders()
-    batches = min(REFIT, contest.config.steps * contest.config.decoder_batches)
+    batches = refit_batches(contest.config)
     for tick in range(batches):
         contest.step_decoders(tick, changed=changed)
         show(ProgressUpdate("refit", "decoders anew", tick + 1, batches, 0.0, "", {}))
     return contest.losses(changed=changed)
+
+
+def refit_batches(config: PerturbConfig) -> int:
+    """How many batches refit the decoders, on original and on changed images each."""
+    return min(REFIT, config.steps * config.decoder_batches)
 
 
 def train(
