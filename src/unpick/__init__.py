@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from unpick import probe as probe
     from unpick.diagnosis.diagnose import diagnose as diagnose
+    from unpick.estimator import NonlinearPCA as NonlinearPCA
     from unpick.explorer.launch import explore as explore
 
 __version__ = "0.1.0"
+
+PLACES = {
+    "NonlinearPCA": "unpick.estimator",
+    "diagnose": "unpick.diagnosis",
+    "explore": "unpick.explorer",
+}
 
 
 def __getattr__(name: str) -> object:
     """Import public names at first use, so that `import unpick` stays light."""
     if name == "probe":
         return import_module("unpick.probe")
-    if name == "diagnose":
-        from unpick.diagnosis import diagnose
-
-        return diagnose
-    if name == "explore":
-        from unpick.explorer import explore
-
-        return explore
+    if name in PLACES:
+        return getattr(import_module(PLACES[name]), name)
     raise AttributeError(f"module 'unpick' has no attribute {name!r}")
