@@ -17,6 +17,7 @@ from unpick.cli.explore import explore
 from unpick.cli.measure import measure
 from unpick.cli.perturb import perturb
 from unpick.cli.report import report
+from unpick.cli.select import select
 from unpick.cli.stress import stress
 from unpick.cli.study import studies, study
 from unpick.cli.theory import theory
@@ -89,6 +90,7 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "train": train,
     "measure": measure,
     "diagnose": diagnose,
+    "select": select,
     "explore": explore,
     "studies": studies,
     "study": study,
