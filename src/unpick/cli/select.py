@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from unpick.estimator.selection import BetaScore
     from unpick.runs import Run
 
-SAMPLES = 1000  # test observations
 SURE, FAIRLY = 0.9, 0.5  # share of active latents that other restarts find again
 
 
@@ -39,9 +38,10 @@ def select(arguments: Arguments) -> None:
     folders = [Path(word) for word in dict.fromkeys(arguments[:cut])]
     options = parse(SelectOptions, arguments[cut:], "unpick select")
     runs = _read(folders, options)
+    from unpick.estimator.finished_runs import measure_runs
     from unpick.estimator.selection import score_betas, select_beta, select_restart
 
-    members = _measure(runs)
+    members = measure_runs(runs, runs[0].config.data.load())
     scores = score_betas(members)
     chosen = select_beta(scores)
     group = [k for k, member in enumerate(members) if member.beta == chosen.beta]
@@ -72,21 +72,6 @@ def _read(folders: list[Path], options: SelectOptions) -> "list[Run]":
         if (run.config.data, run.config.model) != (first.data, first.model):
             fail(f"{run.path} has another data set or model than {runs[0].path}; compare like")
     return runs
-
-
-def _measure(runs: "list[Run]") -> "list[Member]":
-    """Measure each run on the same test observations."""
-    from unpick.data import split
-    from unpick.estimator.members import measure_members, with_orthogonality
-
-    dataset = runs[0].config.data.load()
-    x = dataset.observe(split(dataset).test[:SAMPLES])
-    members = []
-    for run in runs:
-        model, beta = run.model(), run.config.objective.beta  # type: ignore[union-attr]
-        found = measure_members(model, x, [beta], [run.config.seed])
-        members += with_orthogonality(model, found)
-    return members
 
 
 def _show(runs: "list[Run]", members: "list[Member]", scores: "list[BetaScore]") -> None:
