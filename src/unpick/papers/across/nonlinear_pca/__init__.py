@@ -1,0 +1,1 @@
+"""Does NonlinearPCA find what is planted, and where does it lose to PCA?"""

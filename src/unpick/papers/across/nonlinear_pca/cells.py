@@ -1,0 +1,47 @@
+"""Beta-VAEs over a range of betas, among which the rule has to choose without labels."""
+
+from collections.abc import Sequence
+
+from unpick.data import DataConfig
+from unpick.data.bent import Bent
+from unpick.data.synthetic import LinearGaussian, SynthLin, SynthNonlin
+from unpick.models import MLP, ModelConfig
+from unpick.objectives import BetaVAE
+from unpick.study.study import Cell, Scale
+from unpick.training import Adam, RunConfig
+
+BETAS = (1e-4, 3.2e-4, 1e-3, 3.2e-3, 1e-2, 3.2e-2, 0.1, 0.32, 1.0, 4.0)
+NETWORK = MLP((64, 64), "tanh", (64, 64), "tanh")
+NOTE = "settings of our own: two layers of 64 tanh units, Adam at 3e-3, batches of 128"
+
+
+def cells(scale: Scale) -> Sequence[Cell]:
+    """Every data set at every beta; more latents than factors where there is room for them."""
+    if scale == "paper":
+        return []
+    points, steps, seeds = (800, 300, 2) if scale == "quick" else (3000, 3000, 3)
+    data: dict[str, tuple[DataConfig, int]] = {
+        "linear-gaussian": (LinearGaussian(noise=0.3, points=points), 5),
+        "synth-lin": (SynthLin(centred=True, points=points), 3),
+        "bent": (Bent(points=points), 3),
+        "synth-nonlin, seed 6": (SynthNonlin(points=points, data_seed=6), 4),
+        "synth-nonlin, seed 7": (SynthNonlin(points=points, data_seed=7), 4),
+    }
+    return [
+        Cell(
+            row,
+            f"beta {beta:.2g}",
+            RunConfig(
+                config,
+                ModelConfig(latents, network=NETWORK),
+                BetaVAE(beta),
+                Adam(3e-3),
+                steps,
+                128,
+            ),
+            seeds,
+            note=NOTE,
+        )
+        for row, (config, latents) in data.items()
+        for beta in BETAS
+    ]

@@ -1,0 +1,126 @@
+"""Numbers of the study: what each method recovers, and what the rule chooses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.decomposition import PCA, FastICA, KernelPCA
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.manifold import Isomap
+from sklearn.model_selection import cross_val_score
+
+from unpick.estimator import NonlinearPCA
+from unpick.metrics import mean_correlation
+from unpick.papers.across.nonlinear_pca.tables import (
+    PLANTED,
+    REAL,
+    halves,
+    planted,
+    real,
+)
+from unpick.study.study import Scale
+
+ROWS: Mapping[Scale, int] = {"quick": 300, "standard": 1000}
+SEEDS: Mapping[Scale, int] = {"quick": 1, "standard": 3}
+NONLINEAR, LINEAR = "NonlinearPCA", "PCA"
+REAL_COMPONENTS = 5
+
+
+def estimator(scale: Scale, components: int | None, seed: int) -> NonlinearPCA:
+    """The estimator with its defaults, but four restarts instead of eight, to save time."""
+    small: dict[str, Any] = {"max_steps": 60, "restarts": 2, "network": (8,)}
+    options = small if scale == "quick" else {"restarts": 4}
+    return NonlinearPCA(components, random_state=seed, device="cpu", **options)
+
+
+def methods(count: int, seed: int) -> dict[str, Any]:
+    """The others, with their defaults and the right number of components."""
+    return {
+        LINEAR: PCA(count),
+        "KernelPCA": KernelPCA(count, kernel="rbf"),
+        "FastICA": FastICA(count, random_state=seed, max_iter=1000, tol=1e-3),
+        "Isomap": Isomap(n_components=count),
+    }
+
+
+def recovery(codes: Float[np.ndarray, "n d"], factors: Float[np.ndarray, "n k"]) -> float:
+    """Mean rank correlation of factors with the component that is matched to each (MCC)."""
+    return mean_correlation(codes.astype(float), factors, method="spearman").score
+
+
+def compute_planted(scale: Scale) -> dict[str, Any]:
+    """For every planted table and seed: MCC of each method; what NonlinearPCA found."""
+    if scale == "paper":
+        return {}
+    found: dict[str, Any] = {}
+    for name in PLANTED[: 2 if scale == "quick" else None]:
+        rows = []
+        for seed in range(SEEDS[scale]):
+            table = planted(name, ROWS[scale], seed)
+            count = table.factors.shape[1]
+            free = estimator(scale, None, seed).fit(table.x)
+            told = free
+            if free.n_components_ != count:
+                told = estimator(scale, count, seed).fit(table.x)
+            scores = {
+                NONLINEAR: recovery(told.transform(table.x), table.factors),
+                "NonlinearPCA, number found": recovery(free.transform(table.x), table.factors),
+            }
+            for method, other in methods(count, seed).items():
+                scores[method] = recovery(other.fit_transform(table.x), table.factors)
+            rows.append(
+                {
+                    "scores": scores,
+                    "components": free.n_components_,
+                    "factors": count,
+                    "noise": free.noise_variance_,
+                    "planted noise": table.noise,
+                    "explained": float(told.explained_variance_ratio_.sum()),
+                    "explained by PCA": float(
+                        PCA(count).fit(table.x).explained_variance_ratio_.sum()
+                    ),
+                    "warnings": free.warnings_,
+                }
+            )
+        found[name] = rows
+    return found
+
+
+def compute_real(scale: Scale) -> dict[str, Any]:
+    """For every real table: held-out reconstruction, a linear model on components, stability."""
+    if scale == "paper":
+        return {}
+    return {name: on_real(name, scale) for name in [*REAL][: 1 if scale == "quick" else None]}
+
+
+def on_real(name: str, scale: Scale) -> dict[str, Any]:
+    """Fit each half of the rows; look at the other half, and at both together."""
+    table = real(name)
+    parts = halves(len(table.x))
+    found: dict[str, Any] = {}
+    for method in (NONLINEAR, LINEAR):
+        made = [
+            estimator(scale, REAL_COMPONENTS, k) if method == NONLINEAR else PCA(REAL_COMPONENTS)
+            for k in range(2)
+        ]
+        explained, accuracy = [], []
+        for model, rows, others in zip(made, parts, reversed(parts), strict=True):
+            model.fit(table.x[rows])
+            back = model.inverse_transform(model.transform(table.x[others]))
+            missed = np.square(table.x[others] - back).sum()
+            explained.append(1 - missed / np.square(table.x[others]).sum())
+            learner = LogisticRegression(max_iter=5000) if table.classes else RidgeCV()
+            codes = model.transform(table.x[others])
+            accuracy += cross_val_score(learner, codes, table.target[others], cv=5).tolist()
+        both = mean_correlation(
+            *(m.transform(table.x).astype(float) for m in made), method="spearman"
+        )
+        found[method] = {
+            "explained": [float(v) for v in explained],
+            "accuracy": accuracy,
+            "stability": both.per_factor.tolist(),
+        }
+    automatic = estimator(scale, None, 0).set_params(network="auto").fit(table.x[parts[0]])
+    found["auto"] = {"components": automatic.n_components_, "warnings": automatic.warnings_}
+    return found

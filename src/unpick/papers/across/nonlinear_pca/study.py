@@ -1,0 +1,119 @@
+"""NonlinearPCA against what is planted, against other methods, and against hindsight."""
+
+from functools import partial
+
+from unpick.papers.across.nonlinear_pca import claims
+from unpick.papers.across.nonlinear_pca.cells import cells
+from unpick.papers.across.nonlinear_pca.choice import (
+    add_choices,
+    compute_choice,
+    disentanglement_in_use,
+)
+from unpick.papers.across.nonlinear_pca.figures import draw_choice, draw_recovery
+from unpick.papers.across.nonlinear_pca.readings import compute_planted, compute_real
+from unpick.probe.measures import alignment, polarization
+from unpick.study.study import Claim, Drawing, Study, trained
+
+STUDY = Study(
+    name="nonlinear-pca",
+    title="NonlinearPCA: what it recovers, what it chooses, and where it loses to PCA",
+    source="A study of our own",
+    about="""NonlinearPCA chooses beta, the number of components and a restart without labels
+(docs/nonlinear-pca.md states the rule). Three questions. First, planted tables: a linear Gaussian
+model in 10 columns, a bent sheet, a rolled-up sheet, a spiral in the plane, synth-nonlin (three
+draws of its network), and the bent sheet with seven irrelevant columns of noise; 1000 rows, three
+seeds. Recovery is the mean rank correlation of factors with the component that is matched to each
+(MCC). All methods are told the number of components, except in the second column of NonlinearPCA.
+
+Second, real tables that scikit-learn ships, standardised. Each half of the rows is fitted with 5
+components, and the other half is reconstructed and its target predicted from the components by a
+linear model (accuracy, or R^2 for diabetes; five folds each). Stability is the rank correlation of
+the components of the two halves, matched, over all rows.
+
+Third, the choice, on five data sets with known factors. The estimator's own search has eight
+betas, and three restarts each; beta 1 and 4 (of the scaled table) are trained beside them. And
+plain beta-VAEs are trained at ten betas with three seeds each, without the turning step of the
+estimator: the case of `unpick select`. The rule chooses a beta and a restart from held-out
+evidence and agreement. Its DS is compared with the best mean DS over all betas, in hindsight; with
+the beta of the highest UDR; and with beta 1 and 4. DS is of the active latents, since nobody is
+given the others; a model without any has DS 0. (A seed of synth-nonlin draws another network for
+another number of points, so these are not the draws of the study beta-search.)
+
+The rule was fixed on linear-gaussian, bent and synth-nonlin before this study was run. Two things
+changed while it was built: the number of components became the number found again instead of the
+number active, and the refinement of beta was bounded by a factor of three. One thing changed after
+the first look at the results: DS had been of all latents, and the highest values on synth-nonlin
+were those of models without an active latent. The rule did not change then. The tables were first
+fitted with 2000 steps and 3 restarts, and then with the default of 4000 steps and 4 restarts.""",
+    cells=cells,
+    measures=("DS", "UDR", "evidence", "active", "DtO", "chance", "chosen"),
+    claims=(
+        *(
+            Claim(
+                f"On every curved table NonlinearPCA recovers the factors better than {other}.",
+                trained(partial(claims.recovers_more, other=other)),
+            )
+            for other in ("PCA", "KernelPCA", "FastICA", "Isomap")
+        ),
+        Claim(
+            "It finds the number of factors of every planted table, for every seed.",
+            trained(claims.finds_the_number),
+        ),
+        Claim(
+            "Where noise is planted alike in all columns, its variance is found within a fifth.",
+            trained(claims.finds_the_noise),
+        ),
+        Claim(
+            "In the estimator's own search the restart that is kept has 90 % of the best DS in "
+            "hindsight, on average over data sets.",
+            trained(claims.search_is_good),
+        ),
+        Claim(
+            "Of plain runs (`unpick select`) the rule keeps one with 90 % of the best DS in "
+            "hindsight, on average over data sets.",
+            trained(claims.choice_is_good),
+        ),
+        *(
+            Claim(
+                f"The chosen beta has a higher DS than {text}, on average over data sets.",
+                trained(partial(claims.choice_beats, other=other)),
+            )
+            for other, text in (
+                ("UDR", "the beta of the highest UDR"),
+                ("beta 1", "beta 1"),
+                ("beta 4", "beta 4"),
+            )
+        ),
+        Claim(
+            "On every real table it explains more of held-out rows than PCA with as many "
+            "components.",
+            trained(partial(claims.on_real, quantity="explained")),
+        ),
+        Claim(
+            "On every real table a linear model on its components predicts better than on PCA's.",
+            trained(partial(claims.on_real, quantity="accuracy")),
+        ),
+        Claim(
+            "On every real table its components are more stable between halves than PCA's.",
+            trained(partial(claims.on_real, quantity="stability")),
+        ),
+    ),
+    drawings=(
+        Drawing(
+            "recovery",
+            "Recovery of planted factors",
+            "MCC of each method; bars are means over three seeds, lines go from the lowest to "
+            "the highest.",
+            draw_recovery,
+        ),
+        Drawing(
+            "choice",
+            "The beta that is chosen without labels",
+            "DS of beta-VAEs over beta; a point a seed. The orange line is what the rule chooses.",
+            draw_choice,
+        ),
+    ),
+    read=(alignment, polarization, disentanglement_in_use),
+    together=add_choices,
+    computed={"planted": compute_planted, "real": compute_real, "choice": compute_choice},
+)
