@@ -12,7 +12,7 @@ from unpick.runs import Runner, make
 def test_keeps_a_beta_with_latents_that_restarts_share(run_cli, trained, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     root = trained[0].path.parent
-    dead = [replace(run.config, objective=BetaVAE(5.0), steps=100) for run in trained]
+    dead = [replace(run.config, objective=BetaVAE(5.0)) for run in trained]
     runs = [*trained, *make(dead, Runner(root, jobs=1, progress=False))]
     code, out, _ = run_cli("select", *(str(run.path) for run in runs))
     assert code == 0
@@ -21,6 +21,11 @@ def test_keeps_a_beta_with_latents_that_restarts_share(run_cli, trained, monkeyp
     assert table.index("beta 0.05") < table.index("beta 5")
     assert "beta 0.05" in verdict
     assert "restarts find" in verdict
+    shorter = replace(trained[0].config, steps=1)
+    other = make([shorter], Runner(root, jobs=1, progress=False))
+    code, _, said = run_cli("select", str(trained[0].path), str(other[0].path))
+    assert code == 2
+    assert "differ in data, model, optimiser, steps or batch" in said
 
 
 def test_says_what_is_wrong(run_cli, trained, tmp_path):

@@ -1,6 +1,6 @@
 """`unpick select`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,10 +67,13 @@ def _read(folders: list[Path], options: SelectOptions) -> "list[Run]":
         runs.append(run)
     if len(runs) < 2:
         fail(f"select needs two runs or more, got {len(runs)}")
-    first = runs[0].config
-    for run in runs[1:]:
-        if (run.config.data, run.config.model) != (first.data, first.model):
-            fail(f"{run.path} has another data set or model than {runs[0].path}; compare like")
+    settings = [replace(run.config, seed=0, objective=BetaVAE()) for run in runs]
+    for run, setting in zip(runs, settings, strict=True):
+        if setting != settings[0]:
+            fail(
+                f"runs must differ in beta and seed only: {run.path} and {runs[0].path} differ "
+                "in data, model, optimiser, steps or batch"
+            )
     return runs
 
 
