@@ -3,6 +3,7 @@
 from unpick.papers.zietlow2022 import thesis_3_2, thesis_3_3, thesis_3_3_open, thesis_3_4
 from unpick.papers.zietlow2022.beta_search import study as beta_search
 from unpick.papers.zietlow2022.budget import study as budget
+from unpick.papers.zietlow2022.controls import study as controls
 from unpick.papers.zietlow2022.eigenfaces import study as eigenfaces
 from unpick.papers.zietlow2022.ledger import ENTRIES
 from unpick.papers.zietlow2022.surfaces import study as surfaces
@@ -17,6 +18,7 @@ STUDIES: tuple[Study, ...] = (
     thesis_3_2.STUDY,
     thesis_3_3.STUDY,
     thesis_3_3_open.STUDY,
+    controls.STUDY,
     thesis_3_4.STUDY,
     eigenfaces.STUDY,
     beta_search.STUDY,
