@@ -314,7 +314,7 @@ def test_tables_of_computed_numbers_stand_on_every_page(tmp_path):
     for results in (planted(tmp_path / "runs", study=whole), judge(Results(alone, "quick"))):
         assert "| a | 1.5 | 1.6 |" in write_markdown(results, tmp_path / "md").read_text()
         assert re.search(r"a +1.5 +1.6", printed(results))
-        page = Page(write_study(results, claim_notes(results), tmp_path / "site"))
+        page = Page(write_study(results, claim_notes(results), tmp_path))
         assert ["a", "1.5", "1.6"] in page.rows
 
 
