@@ -205,6 +205,14 @@ class Sequence(Plain):
         return tuple(part[:, :, None].repeat(1, 1, 3) for part in self.parameters_of(x))
 
 
+class LogSigma(Plain):
+    """Under this name people keep the logarithm of a variance, or of a deviation."""
+
+    def encode(self, x):
+        mean, log_var = self.parameters_of(x)
+        return {"mu": mean, "log_sigma": log_var}
+
+
 class Logits(Plain):
     def decode(self, z):
         return {"logits": self.reconstruct(z)}
@@ -218,6 +226,7 @@ class Logits(Plain):
         (Sampler(), r"encode\(x\) is random: return the mean of the posterior"),
         (NoDecoder(), "NoDecoder has no encode and decode, nor encoder and decoder"),
         (Sequence(), r"latents of shape \(2, 3\): which axis holds the channels"),
+        (LogSigma(), r"gives \['mu'\] \(4, 2\), \['log_sigma'\] \(4, 2\): which is the mean"),
         (Logits(), r"gives \['logits'\] \(4, 6\): which is the mean observation \(not logits\)"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",

@@ -48,7 +48,7 @@ def describe_factors(shares: Float[np.ndarray, "d k"], names: Sequence[str]) -> 
         if row.sum() > 1
     ]
     spread = [
-        f"{names[k]} is spread over latents {_join([str(j) for j in np.flatnonzero(column)])}"
+        f"factor {names[k]} is spread over latents {_join([*map(str, np.flatnonzero(column))])}"
         for k, column in enumerate(by_factor.T)
         if column.sum() > 1
     ]

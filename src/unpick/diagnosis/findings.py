@@ -166,7 +166,11 @@ def describe_posterior(
     if implied is None:
         return Finding(title, "note", "The encoder gives none, so there is nothing to compare.")
     if agreement is None:
-        return Finding(title, "note", "No latent is active, so there is nothing to compare.")
+        return Finding(
+            title,
+            "note",
+            "No latent is more precise than the prior, so there is nothing to compare.",
+        )
     fits, follows = is_close(agreement), fits_decoder(agreement)
     word = "match" if fits else "roughly follow" if follows else "do not match"
     text = (

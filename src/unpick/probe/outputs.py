@@ -70,7 +70,7 @@ def find_posterior(call: Callable[[], Any], name: str, shape: Sequence[int]) -> 
     named = _by_name(fixed)
     if named is None and len(fixed) == 2 and random:
         named = _by_samples(call, fixed, random)
-    elif named is None and len(fixed) == 2 and not random and _is_pair(*fixed.values()):
+    elif named is None and not random and _is_pair(fixed):
         pair = tuple(fixed)
         named = (pair[0], pair[1], "log-variance")
     elif named is None and len(fixed) == 1 and not random:
@@ -274,8 +274,14 @@ def _by_samples(
     return None
 
 
-def _is_pair(mean: Tensor, second: Tensor) -> bool:
-    """Whether this can be a mean with a log-variance, or with a Cholesky factor."""
+def _is_pair(tensors: Mapping[Path, Tensor]) -> bool:
+    """Whether this is a mean with a log-variance, or with a Cholesky factor, without names.
+
+    Under an unknown name, such as log_sigma, may stand a logarithm of either.
+    """
+    if len(tensors) != 2 or any(_word(path) for path in tensors):
+        return False
+    mean, second = tensors.values()
     return second.shape == mean.shape or second.shape == (*mean.shape, mean.shape[-1])
 
 
