@@ -29,7 +29,7 @@ def draw_angles(results: Results) -> Figure | None:
             axes.plot(angles, np.full(len(angles), place), "o", color=BLUE, ms=4, alpha=0.4, mew=0)
             axes.plot(angles.mean(), place, "|", color=BLACK, markersize=12, markeredgewidth=1.6)
         axes.set(title=data, xlim=(-1.5, 46.5), xticks=(0, 15, 30, 45))
-        axes.set_xlabel("angle to the singular directions (degrees)")
+        axes.set_xlabel("angle (degrees)")
         axes.set_yticks([-k for k in range(len(names))], names)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
