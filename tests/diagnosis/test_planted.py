@@ -18,6 +18,13 @@ def test_no_finding_reassures_or_alarms_falsely():
         assert not [title for title, (_, _, false) in judged(name).items() if false], name
         assert (None if found.axes is None else found.axes.word) in plant.words, name
         assert found.beta in plant.beta, name
+        line = " ".join(found.bottom_line)
+        if "w" in plant.truth:
+            assert "Next: nothing needs to change" not in line, name
+        if "w" in plant.truth[:3]:
+            assert "nothing needs to change" not in line, name
+        if plant.truth[1] != "f":
+            assert "axes are aligned with" not in line or "not in order" in line, name
         if plant.active is not None:
             assert int(found.active.sum()) == plant.active, name
     rows, told = table()

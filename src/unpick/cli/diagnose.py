@@ -132,7 +132,7 @@ def refuse_files(target: str) -> None:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
         ]
         has = f"it has {', '.join(names)}" if names else "it has none: `def load(): return model`"
-        name = names[0] if names else "load"
+        name = "load" if "load" in names or not names else names[0]
         fail(f"which function of {target}? {has}. `unpick diagnose {target}:{name} --data DATA`")
 
 

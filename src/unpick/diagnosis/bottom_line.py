@@ -7,6 +7,7 @@ from unpick.diagnosis.alignment import Alignment
 from unpick.diagnosis.beta import Beta
 from unpick.diagnosis.findings import ENOUGH, Finding
 
+BASES = {"Latents", "Posterior variances", "Local linearity"}  # findings that others rest on
 BROKEN = {"Decoder", "Decoder output", "Encoder output"}  # findings that nothing survives
 
 
@@ -25,6 +26,7 @@ class Facts:
         factor: By which to raise it.
         trained_with: The beta that was given, or else the implied one; None if unknown.
         given: Whether it was given.
+        implied: The beta that the variances imply, if it is not the given one.
         weakest: The largest mean posterior variance; None without variances.
         next_beta: The beta below which another latent comes into use, for a linear decoder and
             the squared error; None if that is unknown.
@@ -40,6 +42,7 @@ class Facts:
     factor: float | None
     trained_with: float | None
     given: bool
+    implied: float | None
     weakest: float | None
     next_beta: float | None
 
@@ -69,9 +72,11 @@ def _verdict(facts: Facts) -> str:
     share = f"distance {facts.alignment.distance.relative:.0%} of a random rotation's"
     if facts.alignment.word == "undecided":
         return f"{active} active; whether their axes are aligned cannot be told ({share})."
+    wrong = [f.title.lower() for f in facts.findings if f.mark == "bad" and f.title in BASES]
+    but = f", but not in order: {' and '.join(wrong)}" if wrong else ""
     return (
         f"{active} active, and their axes are {facts.alignment.word} with the decoder's singular "
-        f"directions ({share})."
+        f"directions ({share}){but}."
     )
 
 
@@ -106,13 +111,20 @@ def _next_step(facts: Facts) -> str:
                 begin = _times(facts, 1 / facts.weakest)
                 return f"Next: nothing needs to change; a beta about {begin} would begin to prune."
             return f"Next: nothing needs to change; keep beta{_now(facts)}."
+        case "undecided" if facts.implied is not None:
+            return (
+                f"Next: check the unit of beta: you gave {facts.trained_with:.2g}, and the "
+                f"variances imply {facts.implied:.2g}."
+            )
         case "undecided" if titles.get("Posterior variances") == "bad":
             return "Next: train twice as long, and diagnose again."
         case "undecided" if word in ("aligned", "undecided", "partly aligned", None):
+            fine = word == "aligned" and "bad" not in titles.values()
             if facts.next_beta is not None and facts.on < facts.latents:
                 return (
                     f"Next: if you expect more than {facts.on} factors, train with beta about "
-                    f"{facts.next_beta:.2g}{_now(facts)}; else nothing needs to change."
+                    f"{facts.next_beta:.2g}{_now(facts)}"
+                    f"{'; else nothing needs to change' if fine else ''}."
                 )
             return f"Next: train 3 seeds and compare them{_now(facts).replace('now', 'at beta')}."
     return f"Next: train 3 more seeds, twice as long{_now(facts).replace('now', 'at beta')}."

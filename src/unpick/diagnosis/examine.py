@@ -79,6 +79,7 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
     word = None if axes is None else axes.word
     if word == "aligned" and alignment.mark != "good":
         word = "undecided"
+    agrees = findings.agrees_with(implied, probe.beta)
     verdict, factor, about_beta = judge_beta(
         None if local.variance is None else local.variance.mean(0),
         active,
@@ -86,7 +87,7 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
         n_factors,
         word,
         full,
-        findings.fits_decoder(posterior) and findings.agrees_with(implied, probe.beta),
+        findings.fits_decoder(posterior) and agrees,
     )
     about_beta = rests_on(about_beta, *mistakes, latents)
     if verdict == "right" and about_beta.mark != "good":
@@ -95,9 +96,9 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
     if probe.factors is not None and n_factors and 1 < probe.latents <= SCORED:
         codes = probe.mean.double().numpy()
         scores = scorecard(codes, probe.factors, categorical=probe.categorical)
-        about_factors = describe_factors(
-            information_shares(codes, probe.factors), probe.factor_names
-        )
+        if scores["MIG"].result is not None:  # there are enough observations for the information
+            shares = information_shares(codes, probe.factors)
+            about_factors = describe_factors(shares, probe.factor_names)
     found = [*mistakes, latents, alignment, variances, about_beta, linearity, about_factors]
     kept = tuple(finding for finding in found if finding is not None)
     weakest = None if local.variance is None else float(local.variance.mean(0).max())
@@ -110,8 +111,9 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
         alignment=axes,
         beta=verdict,
         factor=factor,
-        trained_with=_trained_with(probe, implied.beta if implied is not None else None),
+        trained_with=_trained_with(probe, None if implied is None else implied.beta),
         given=probe.beta is not None,
+        implied=None if agrees or implied is None else implied.beta,
         weakest=weakest,
         next_beta=_next_beta(few, local, active, n_factors),
     )
@@ -175,6 +177,7 @@ def _without_slope(
         factor=None,
         trained_with=probe.beta,
         given=probe.beta is not None,
+        implied=None,
         weakest=None,
         next_beta=_variance_left(few, 1),
     )

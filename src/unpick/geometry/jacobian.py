@@ -51,7 +51,8 @@ def decoder_jacobians(
     if not isinstance(z, Tensor):
         reason = "numpy decoder"
         decode = lambda t: torch.as_tensor(takes_arrays(t.numpy()))  # noqa: E731
-    z = to_tensor("z", z, "points, latents")
+    # A dual number has no room in an expanded tensor.
+    z = to_tensor("z", z, "points, latents").contiguous()
     if columns is None:
         columns = torch.arange(z.shape[1], device=z.device).expand(len(z), -1)
     with torch.no_grad():
