@@ -188,7 +188,7 @@ def report(before=0.0, after=1.0, varying=0.5, pruned=(False, False)):
         ({"before": -3.0, "after": 0.5, "pruned": (True, False)}, []),
         ({"before": 2.0}, ["ahead by 2 on original images and are by 1 on changed ones"]),
         ({"before": 1.0}, ["does not favour the entangled models"]),
-        ({"before": -3.0, "after": -0.5}, ["still have the higher loss, by 0.5"]),
+        ({"before": -3.0, "after": -0.5}, []),  # it helps, if not enough: told, no failure
         ({"varying": 0.002}, ["only 0.2% of the change differs"]),
         ({"pruned": (True, True)}, ["all 2 restarts are over-pruned"]),
         ({"after": -1.0, "pruned": (True, True)}, ["does not favour", "over-pruned"]),
@@ -290,7 +290,7 @@ def test_recipes_on_record_are_what_they_were(name):
     found = shipped()[name]
     assert found["identity"] == RECIPES[name].identity()  # a changed recipe needs a new record
     assert found["MIG"]["disentangled"] > found["MIG"]["entangled"]
-    assert found["ahead"]["after"] > max(0, found["ahead"]["before"])
+    assert found["ahead"]["after"] > found["ahead"]["before"]
 
 
 def test_a_twin_is_compared_with_the_one_on_record(monkeypatch):

@@ -238,6 +238,8 @@ def print_twin(twin: "Perturbed", score: str) -> None:
     write(
         f"  {report['varying']:.0%} of it differs between images, the rest is one pattern on all"
     )
+    if report["after"]["entangled"] >= report["after"]["disentangled"]:
+        write("entangled models do not have the lower loss yet: more --change-steps may help")
     options = describe(twin.original)
     name, folder = options.pop("name"), str(twin.folder)
     plain = describe(type(twin.original)())

@@ -1,10 +1,10 @@
 """Ready-made twins: recipes that take minutes, and what came out where they were first made.
 
 They are the twins of the study `thesis-4` at scale standard (Zietlow 2022, chapter 4, on small
-images), from the two restarts that it chooses and those between. So what the study measured holds
-for them. `recipes.json` has, for each recipe, the checksum of its twin and the numbers of its
-report (`record`; `benchmarks/recipes.py` writes them), and the MIG of the beta-VAE on the
-original, on the twin and with noise of the same maximum.
+images), from the two restarts that it chooses and those between. `recipes.json` has, for each
+recipe, the checksum of its twin and the numbers of its report (`record`; `benchmarks/recipes.py`
+writes them), and what the study measured on its own make of the twin: the MIG of the beta-VAE on
+the original, on the twin and with noise of the same maximum.
 
 Processors, numbers of threads and versions of torch round sums differently, and training enlarges
 that, so elsewhere the checksum may differ. Then the numbers say how close the twin is.
@@ -110,10 +110,11 @@ def compare_with_shipped(name: str, document: Mapping[str, Any]) -> str:
 
 
 def describe_effect(name: str) -> str:
-    """What the twin of a recipe did to the beta-VAE where that was measured."""
+    """What the study's make of the twin did to the beta-VAE."""
     found = shipped()[name]["measured"]
     return (
-        f"measured on the shipped twin, over {found['seeds']} seeds of the beta-VAE: MIG "
+        f"the study thesis-4, on its make of this twin, over {found['seeds']} seeds: MIG of the "
+        "beta-VAE "
         f"{found['original']:.2f} on the original, {found['perturbed']:.2f} on the twin, "
         f"{found['noisy']:.2f} with noise of the same maximum"
     )

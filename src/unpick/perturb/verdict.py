@@ -21,11 +21,6 @@ def find_weaknesses(report: Mapping[str, Any], *, measured: bool = False) -> lis
             "the change does not favour the entangled models: by their loss they were ahead by "
             f"{before:.4g} on original images and are by {after:.4g} on changed ones"
         )
-    elif after <= 0:
-        reasons.append(
-            f"entangled models still have the higher loss, by {-after:.4g}; more --change-steps "
-            "or a larger --epsilon may help"
-        )
     if report["varying"] < CONSTANT:
         reasons.append(
             f"only {report['varying']:.1%} of the change differs between images, and decoders "
