@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 import torch
 
+from planted_weights import finish
 from unpick.data import Noisy
 from unpick.data.synthetic import SynthLin
 from unpick.geometry import orthogonality
@@ -17,7 +18,6 @@ from unpick.probe import measures as named
 from unpick.probe.cache import data_classes, file_of
 from unpick.probe.code import reachable
 from unpick.runs import Runner, make, read
-from unpick.runs.disk import finish
 from unpick.training import preset
 
 CONFIG = replace(preset("synth-lin"), data=SynthLin(points=400), steps=0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from planted_weights import finish
 from unpick.data.synthetic import SynthNonlin
 from unpick.geometry.singular import gram
 from unpick.models import MLP, Autoencoder, ModelConfig
@@ -22,7 +23,6 @@ from unpick.papers.across.explanations.readings import (
 )
 from unpick.probe import Codes, Probe, measure_run
 from unpick.runs import Runner, make, read
-from unpick.runs.disk import finish
 from unpick.training import preset
 
 RATIO, COSINE = 0.5, 0.6  # of two columns, the first of length 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from planted_weights import finish
 from unpick.data.synthetic import Circles
 from unpick.models.posterior import Diagonal
 from unpick.objectives import BetaVAE
@@ -22,7 +23,6 @@ from unpick.probe import measure_run, probe_run
 from unpick.probe.cache import FOLDER
 from unpick.probe.measures import take
 from unpick.runs import Runner, make, read
-from unpick.runs.disk import finish
 from unpick.study import Outcome, Results
 from unpick.study.study import Cell
 from unpick.training import preset

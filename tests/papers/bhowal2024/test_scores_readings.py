@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from planted_weights import finish
 from unpick.data.synthetic import SynthNonlin
 from unpick.geometry import fit_local_decoder, normalised_od_score, od_score
 from unpick.models import MLP
@@ -26,7 +27,6 @@ from unpick.papers.bhowal2024.settings import NAMES
 from unpick.probe import Probe, measure_run, probe_run, take
 from unpick.probe.cache import file_of
 from unpick.runs import Runner, make, read
-from unpick.runs.disk import finish
 from unpick.study import Results, collect
 from unpick.study.study import Cell
 from unpick.training import preset
