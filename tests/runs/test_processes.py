@@ -148,6 +148,9 @@ def test_a_signal_leaves_a_run_that_goes_on(tmp_path, send, number, jobs):
     assert process.returncode == 128 + number, err
     assert err.rstrip().endswith("run the same command again to go on")
     assert "Traceback" not in err
+    deadline = time.monotonic() + 10  # the tracker of shared memory ends after its parent
+    while running(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not running(process.pid)
     assert len({*tmp_path.glob("*/checkpoint-*")}) == 4  # one for each seed
     assert not [run for run in tmp_path.iterdir() if read(run)]

@@ -3,6 +3,7 @@
 import ctypes
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -45,6 +47,7 @@ class Workers:
 
     def __init__(self, jobs: int, stop: Stop | None = None) -> None:
         self.jobs, self.asked = jobs, stop or Stop()
+        self.processes: list[BaseProcess] = []
         context = multiprocessing.get_context("spawn")
         self.reports, self.stop = context.Queue(), context.RawValue("b", 0)
         self.reports.cancel_join_thread()
@@ -60,11 +63,10 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        processes = list((self.pool._processes or {}).values())
         self.stop.value = 1
         self.pool.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + GRACE
-        while alive := [each for each in processes if each.is_alive()]:
+        while alive := [each for each in self.processes if each.is_alive()]:
             if not connection.wait([p.sentinel for p in alive], max(0, until - time.monotonic())):
                 break
         for process in alive:
@@ -83,6 +85,7 @@ class Workers:
             for _ in range(self.jobs):
                 self.pool.submit(_no_op)
             futures = {self.pool.submit(_call, work, *each) for each in arguments}
+            self.processes = list((self.pool._processes or {}).values())
         reader = threading.Thread(target=self._read, args=(on_report,), daemon=True)
         reader.start()
         results: list[Any] = []
@@ -142,10 +145,8 @@ def _call(work: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
     try:
         _check_stop()
         return work(*arguments, _send_report)
-    except KeyboardInterrupt:
-        if _terminated:
-            os._exit(128 + _terminated)
-        raise
+    except KeyboardInterrupt:  # all is saved, and to unload PyTorch takes a second
+        os._exit(128 + (_terminated or signal.SIGINT))
     finally:
         _at_work = False
 
