@@ -108,6 +108,7 @@ def _provenance(results: Results) -> str:
 
 def _document(results: Results, claims: Sequence[Note]) -> dict[str, Any]:
     """All results as JSON: every number with the run that it comes from."""
+    stored = {"computed": results.computed} if results.study.stores_computed else {}
     return {
         "study": results.study.name,
         "source": results.study.source,
@@ -117,6 +118,7 @@ def _document(results: Results, claims: Sequence[Note]) -> dict[str, Any]:
         "claims": claims_to_json(claims),
         "missing": _missing(results),
         "cells": [cell_to_json(outcome) for outcome in results.outcomes],
+        **stored,
     }
 
 

@@ -66,7 +66,10 @@ def judge_page(study: Study, folder: Path, root: Path) -> None:
     document = json.loads(data.read_text())
     before = {old["claim"]: old for old in document["claims"]}
     results = read_page(study, folder)
-    results = replace(results, computed=compute(study, results.scale, root))
+    computed = document.get("computed")
+    if computed is None:
+        computed = compute(study, results.scale, root)
+    results = replace(results, computed=computed)
     claims = []
     for claim in study.claims:
         verdict, old = judge_stored(claim, results), before.get(claim.text)

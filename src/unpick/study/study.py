@@ -246,6 +246,8 @@ class Study:
         computed: Numbers that need no run, by name: from a scale to what JSON can hold. They are
             computed once, cached beside the runs, and found in `Results.computed`.
         tables: Tables of what is computed; the table of the cells is made from `measures`.
+        stores_computed: Whether the page's JSON holds what was computed, because it takes long: a
+            page is then judged again from these numbers.
     """
 
     name: str
@@ -261,6 +263,7 @@ class Study:
     together: Callable[[Results], Results] = lambda results: results
     computed: Mapping[str, Callable[[Scale], Mapping[str, Any]]] = field(default_factory=dict)
     tables: Callable[[Results], Sequence[Table]] = lambda results: ()
+    stores_computed: bool = False
 
     @property
     def paragraphs(self) -> list[str]:

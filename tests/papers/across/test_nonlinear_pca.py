@@ -92,7 +92,14 @@ def test_the_choice_can_lose_and_win(other):
 def tables(ours, theirs, components=2, noise=1.0):
     """Computed results of all planted tables with three seeds."""
     scores = {"NonlinearPCA": ours, "PCA": theirs}
-    row = {"components": components, "factors": 2, "noise": noise, "planted noise": 1.0}
+    row = {
+        "explained": ours,
+        "explained by PCA": theirs,
+        "components": components,
+        "factors": 2,
+        "noise": noise,
+        "planted noise": 1.0,
+    }
     rows = [row | {"scores": {k: v + 0.001 * s for k, v in scores.items()}} for s in range(3)]
     return Results(STUDY, "standard", computed={"planted": dict.fromkeys(PLANTED, rows)})
 
@@ -101,6 +108,8 @@ def test_recovery_number_and_noise_can_fail():
     assert claims.recovers_more(tables(0.9, 0.5), "PCA").holds
     assert claims.recovers_more(tables(0.5, 0.9), "PCA").holds is False
     assert claims.recovers_more(tables(0.5, 0.5), "PCA").undecided
+    assert claims.explains_more(tables(0.9, 0.5)).holds
+    assert claims.explains_more(tables(0.5, 0.9)).holds is False
     assert claims.finds_the_number(tables(0.9, 0.5)).holds
     assert claims.finds_the_number(tables(0.9, 0.5, components=3)).holds is False
     assert claims.finds_the_noise(tables(0.9, 0.5, noise=1.1)).holds

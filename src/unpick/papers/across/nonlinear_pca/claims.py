@@ -129,6 +129,20 @@ def recovers_more(results: Results, other: str) -> Verdict:
     return decide_all(comparisons, "; ".join(listed), complete=len(found) == len(CURVED))
 
 
+def explains_more(results: Results) -> Verdict:
+    """On every curved table as many components explain more variance than PCA's."""
+    found = {k: v for k, v in results.computed.get("planted", {}).items() if k in CURVED}
+    comparisons = dict[str, Comparison]()
+    listed = []
+    for name, rows in found.items():
+        ours, theirs = (
+            np.array([row[key] for row in rows]) for key in ("explained", "explained by PCA")
+        )
+        comparisons[name] = above(ours, theirs)
+        listed.append(f"{name} {ours.mean():.3f} and {theirs.mean():.3f}")
+    return decide_all(comparisons, "; ".join(listed), complete=len(found) == len(CURVED))
+
+
 def finds_the_number(results: Results) -> Verdict:
     """The number of components is that of the factors, for every table and seed."""
     found = results.computed.get("planted", {})

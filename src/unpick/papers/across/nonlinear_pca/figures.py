@@ -50,5 +50,5 @@ def draw_choice(results: Results) -> Figure | None:
         axes.set_title(row, fontsize=9)
         axes.set_xlabel("beta")
     grid[0].set_ylabel("DS")
-    grid[0].legend(fontsize=7, loc="lower left")
+    grid[0].legend(fontsize=7, loc="upper left")
     return figure

@@ -37,16 +37,18 @@ estimator: the case of `unpick select`. The rule chooses a beta and a restart fr
 evidence and agreement. Its DS is compared with the best mean DS over all betas, in hindsight; with
 the beta of the highest UDR; and with beta 1 and 4. DS is of the active latents, since nobody is
 given the others; a model without any has DS 0. (A seed of synth-nonlin draws another network for
-another number of points, so these are not the draws of the study beta-search.)
+another number of points, so these are not the draws of the study beta-search.) In the table,
+`chosen` is 2 for the run that is kept and 1 for the others at its beta.
 
 The rule was fixed on linear-gaussian, bent and synth-nonlin before this study was run. Two things
 changed while it was built: the number of components became the number found again instead of the
 number active, and the refinement of beta was bounded by a factor of three. One thing changed after
 the first look at the results: DS had been of all latents, and the highest values on synth-nonlin
-were those of models without an active latent. The rule did not change then. The tables were first
-fitted with 2000 steps and 3 restarts, and then with the default of 4000 steps and 4 restarts.""",
+were those of models without an active latent. The rule did not change then. All tables were
+first fitted with at most 2000 steps and 3 restarts; the planted ones then with the default of 4000
+steps, since a spiral was not unrolled in 2000.""",
     cells=cells,
-    measures=("DS", "UDR", "evidence", "active", "DtO", "chance", "chosen"),
+    measures=("DS", "UDR", "evidence", "active", "DtO", "chosen"),
     claims=(
         *(
             Claim(
@@ -54,6 +56,10 @@ fitted with 2000 steps and 3 restarts, and then with the default of 4000 steps a
                 trained(partial(claims.recovers_more, other=other)),
             )
             for other in ("PCA", "KernelPCA", "FastICA", "Isomap")
+        ),
+        Claim(
+            "On every curved table it explains more variance than PCA with as many components.",
+            trained(claims.explains_more),
         ),
         Claim(
             "It finds the number of factors of every planted table, for every seed.",
@@ -116,4 +122,5 @@ fitted with 2000 steps and 3 restarts, and then with the default of 4000 steps a
     read=(alignment, polarization, disentanglement_in_use),
     together=add_choices,
     computed={"planted": compute_planted, "real": compute_real, "choice": compute_choice},
+    stores_computed=True,
 )
