@@ -1,6 +1,7 @@
 """`unpick select`."""
 
 from dataclasses import dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,8 @@ def _show(runs: "list[Run]", members: "list[Member]", scores: "list[BetaScore]")
             if len(group) < 2:
                 again = "one restart"
             numbers = (f"{m.evidence.mean():.2f}", f"{int(m.active.sum())}", again)
-            rows.append((runs[k].path.name, *numbers, f"{m.orthogonality:.2f}"))
+            dto = "-" if isnan(m.orthogonality) else f"{m.orthogonality:.2f}"
+            rows.append((runs[k].path.name, *numbers, dto))
     columns = ("run", "evidence", "active", "found again", "DtO / chance")
     caption = "Evidence: ELBO of test observations in nats. Found again: latents of other restarts"
     caption += " at the same beta with a rank correlation of 0.9 or more."
