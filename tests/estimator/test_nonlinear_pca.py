@@ -122,6 +122,18 @@ def test_what_is_wrong_is_said_in_words(rng):
     assert "Linear PCA is as good" in said
 
 
+def test_progress_and_warnings_are_shown_if_wanted(rng, capsys):
+    x = rng.normal(size=(30, 3))
+    NonlinearPCA(2, **QUICK).fit(x)
+    assert capsys.readouterr() == ("", "")
+    model = NonlinearPCA(2, **QUICK, verbose=1).fit(x)
+    out, err = capsys.readouterr()
+    assert out.count("warning: ") == len(model.warnings_) > 0
+    assert "8 betas" in err
+    assert "2 restarts" in err
+    assert "synth-lin" not in err
+
+
 TABLES = {
     "5 rows": lambda r: r.normal(size=(5, 3)),
     "one feature": lambda r: r.normal(size=(40, 1)),

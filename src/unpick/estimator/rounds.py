@@ -155,7 +155,7 @@ def search(
             training = with_rate(training, rate)
             end = min(plan.steps, max(training.step + 1, round(until * plan.steps)))
             while training.step < end:
-                advance(training, max(1, plan.steps // 4), end, bars)
+                advance(training, max(1, plan.steps // 4), end, bars, f"{len(betas)} betas")
                 turn_all(training, parts)
     members = look(training, parts)
     members = with_orthogonality(training.model.eval(), members)
@@ -202,7 +202,7 @@ def finish(
             for number in count(1):
                 if still or training.step >= end:
                     break
-                advance(training, every, end, bars)
+                advance(training, every, end, bars, f"{restarts} restarts")
                 if number % TURN_EVERY == 0:
                     turn_all(training, parts)
                 now = look(training, parts)
@@ -284,12 +284,13 @@ def noise_variance(member: Member, columns: int) -> float:
     return max(left, member.distortion / columns * 1e-3)
 
 
-def advance(training: Training, steps: int, end: int, bars: Bars) -> None:
-    """Train for so many steps, not beyond `end`; show progress."""
+def advance(training: Training, steps: int, end: int, bars: Bars, label: str) -> None:
+    """Train for so many steps, not beyond `end`; show progress under a label."""
     terms = training.advance(min(training.step + steps, end))
-    shown = {name: value.cpu() for name, value in terms.items()}
-    tick = Tick(training.step, shown, {}, due=False, last=False)
-    bars.update(progress_update(training, tick))
+    values = {name: value.cpu() for name, value in terms.items()}
+    tick = Tick(training.step, values, {}, due=False, last=False)
+    # The configuration names a data set that is not read, and changes with the learning rate.
+    bars.update(progress_update(training, tick)._replace(key=label, label=label))
 
 
 @contextmanager
