@@ -109,6 +109,7 @@ GEOMETRY = [
     Call(geometry.stochastic_loss, {"x": X} | LOCAL, {}, (), (decode,)),
 ]
 THEORY = [
+    Call(theory.gain_per_nat, {"x": X}),
     Call(
         theory.best_encoder,
         {"z": MEAN[:2, :2]},
@@ -144,7 +145,8 @@ MAY_BE_NAN = {
 }
 # Linearly dependent columns have no volume, and a flat decoder an infinite density.
 MAY_BE_INFINITE = {"ima_contrast", "optimal_rotation", "push_forward"}
-NO_ARRAYS = {"metric_names", "haar_distance", "normalised_od_score", "optimal_slopes"}
+NO_ARRAYS = {"factor_gains", "metric_names", "haar_distance", "normalised_od_score"}
+NO_ARRAYS |= {"optimal_slopes"}
 
 
 def public_functions():

@@ -10,7 +10,7 @@ import torch
 
 from array_calls import CALLS, at_scale, attempt, numbers, public_functions
 
-pytestmark = pytest.mark.filterwarnings("ignore:numpy decoder")
+pytestmark = pytest.mark.filterwarnings("ignore:Jacobians by central differences")
 
 
 def frame(library):

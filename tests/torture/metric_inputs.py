@@ -133,7 +133,7 @@ def case(rng):
     what = f"{call.name}, {name}, {change.__name__}"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "numpy decoder")
+        warnings.filterwarnings("ignore", "Jacobians by central differences")
         warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")  # torch itself
         try:
             if change is scaled:

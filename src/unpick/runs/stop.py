@@ -18,16 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """The signal that asked to stop, if there was one.
-
-    Example:
-        >>> stop = Stop()
-        >>> stop.check()
-        >>> stop.request(signal.SIGINT)
-        >>> stop.check()
-        Traceback (most recent call last):
-        KeyboardInterrupt: 2
-    """
+    """The signal that asked to stop, if there was one."""
 
     def __init__(self) -> None:
         self.signal, self.since = 0, 0.0

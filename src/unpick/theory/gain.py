@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unpick.arrays import Array, to_tensor
 from unpick.data import Dataset
 from unpick.models.likelihood import Likelihood
 from unpick.names import unknown_choice
@@ -13,9 +14,7 @@ from unpick.names import unknown_choice
 DRAWS = 300  # settings of the other factors, at most
 
 
-def gain_per_nat(
-    x: Float[Tensor, "*n values p"], likelihood: Likelihood = "bernoulli"
-) -> Float[Tensor, "*n"]:
+def gain_per_nat(x: Array, likelihood: Likelihood = "bernoulli") -> Float[Tensor, "*n"]:
     r"""What reconstruction saves for each nat that tells the values of a factor apart.
 
     .. math:: \frac{H(\bar x) - \overline{H(x)}}{\log n}
@@ -26,18 +25,22 @@ def gain_per_nat(
     the values apart costs log n nats, so above this beta it costs more than it saves.
 
     Args:
-        x: Observations that differ in one factor only, along the axis before the last.
+        x: Observations that differ in one factor only, along the axis before the last; pixels in
+            [0, 1] for a Bernoulli likelihood.
         likelihood: What reconstruction is measured by.
 
     Example:
         >>> gain_per_nat(torch.tensor([[0.0, 0.0], [1.0, 1.0]]))  # two pixels that tell it
         tensor(2.)
     """
+    x = to_tensor("x", x, "..., values, pixels")
     if (values := x.shape[-2]) < 2:
         raise ValueError(f"x must hold at least 2 values of the factor, got {values}")
     mean = x.mean(-2, keepdim=True)
     match likelihood:
         case "bernoulli":
+            if x.min() < 0 or x.max() > 1:
+                raise ValueError("x must lie in [0, 1] for a Bernoulli likelihood")
             saved = entropy(mean).mean(-2) - entropy(x).mean(-2)
         case "gaussian":
             saved = (x - mean).square().mean(-2)

@@ -280,7 +280,7 @@ def told_by_twins(scale="standard", **report):
     for twin in STUDY.twins(scale):
         folder = twin.data().folder
         folder.mkdir(parents=True, exist_ok=True)
-        document = dict.fromkeys(("original", "identity", "epsilon", "sha256"), 0)
+        document = dict.fromkeys(("original", "identity", "sha256"), 0) | {"epsilon": 0.1}
         (folder / "twin.json").write_text(json.dumps(document | {"report": report}))
 
 
@@ -342,8 +342,9 @@ def test_damaged_twins_are_told_and_stop_nothing(no_twins, tmp_path):
     assert thesis_4_drawings.sheet("sprites", found) is None
 
 
-def test_nothing_is_drawn_from_nothing():
-    assert [d.name for d in STUDY.drawings if d.draw(Results(STUDY, "standard")) is not None] == []
+def test_nothing_is_drawn_from_nothing_but_what_needs_no_run():
+    drawn = [d.name for d in STUDY.drawings if d.draw(Results(STUDY, "standard")) is not None]
+    assert drawn == ["embeddings", "process"]
     part = planted(lambda row, column: {"MIG": [0.5]} if column == "AE" else None)
     assert isinstance(thesis_4_drawings.scores("MIG", part), Figure)
     assert thesis_4_drawings.restarts(part) is None
