@@ -20,7 +20,14 @@ from unpick.data import (
 )
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.sprites import Sprites
-from unpick.data.twins import ChangedStore, describe, reflect, save_twin, select_twin
+from unpick.data.twins import (
+    ChangedStore,
+    describe,
+    document_digest,
+    reflect,
+    save_twin,
+    select_twin,
+)
 from unpick.training import RunConfig, preset
 from unpick.training.config import from_json, to_json
 
@@ -138,7 +145,9 @@ def test_damage_is_named(written, damage, message):
 
 def edit(folder, **fields):
     file = folder / "twin.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+    document = json.loads(file.read_text()) | fields
+    document["digest"] = document_digest(document)  # what a forger would do
+    file.write_text(json.dumps(document))
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,8 @@ def test_what_is_wrong_is_said_in_words(rng):
     assert "Linear PCA is as good" in said
 
 
-def test_progress_and_warnings_are_shown_if_wanted(rng, capsys):
+def test_progress_and_warnings_are_shown_if_wanted(rng, capsys, monkeypatch):
+    monkeypatch.setattr("unpick.training.progress.EVERY", 0.0)
     x = rng.normal(size=(30, 3))
     NonlinearPCA(2, **QUICK).fit(x)
     assert capsys.readouterr() == ("", "")

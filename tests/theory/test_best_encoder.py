@@ -91,5 +91,5 @@ def test_bad_input_is_refused(z):
             best_encoder(bent, z, 1.0, nodes=nodes)
     with pytest.raises(ValueError, match=r"z must have shape .* got \(2,\)"):
         unwrap(best_encoder)(bent, z[0], 1.0)
-    with pytest.raises(ValueError, match="z must be finite, got 1 that"):
+    with pytest.raises(ValueError, match="z must be finite, got 12 that"):
         best_encoder(bent, z * math.nan, 1.0)

@@ -29,9 +29,11 @@ def words_of_verbs() -> dict[str, list[str]]:
     """What can follow each command: names first, then options."""
     from unpick.cli.data import DATA_VERBS
     from unpick.cli.diagnose import DiagnoseOptions
+    from unpick.cli.explore import ExploreOptions
     from unpick.cli.measure import MeasureOptions
     from unpick.cli.perturb import PerturbOptions
     from unpick.cli.report import ReportOptions
+    from unpick.cli.select import SelectOptions
     from unpick.cli.stress import FitOptions, StressOptions
     from unpick.cli.study import StudiesOptions, StudyOptions
     from unpick.cli.theory import TheoryOptions
@@ -48,6 +50,8 @@ def words_of_verbs() -> dict[str, list[str]]:
         "train": [*sets, *objectives, *flags(TrainOptions), *of_a_run],
         "measure": flags(MeasureOptions, CardOptions),
         "diagnose": flags(DiagnoseOptions),
+        "select": flags(SelectOptions),
+        "explore": flags(ExploreOptions),
         "studies": flags(StudiesOptions),
         "study": [*studies, *flags(StudyOptions)],
         "theory": ["show", *flags(TheoryOptions)],

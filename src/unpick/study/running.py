@@ -108,7 +108,7 @@ def collect(
     outcomes, missing = [], dict.fromkeys(available(study.cells(scale))[1])
     for cell in study.cells(scale):
         found: dict[Run, dict[str, float]] = {}
-        for run in finished(cell, root, seeds, device):
+        for run in finished(cell, root, seeds, device, lambda why: missing.update({why: None})):
             on_progress(describe(study, cell, run))
             if run.results["stopped"] is not None:
                 name = f"{cell.row}, {cell.column}, seed {run.config.seed}"
@@ -178,11 +178,36 @@ def available(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
     return have, [why for why in wrong.values() if why is not None]
 
 
-def finished(cell: Cell, root: Path, seeds: int | None = None, device: str = "cpu") -> list[Run]:
-    """The runs of a cell that are done, by seed, up to the first that is not."""
-    counted = itertools.count() if seeds is None else range(seeds)
-    found = (read(folder(cell.with_seed(k), root), device) for k in counted)
-    return [run for run in itertools.takewhile(lambda run: run is not None, found) if run]
+def finished(
+    cell: Cell,
+    root: Path,
+    seeds: int | None = None,
+    device: str = "cpu",
+    on_damage: OnProgress | None = None,
+) -> list[Run]:
+    """The runs of a cell that are done, by seed, up to the first that is not.
+
+    Args:
+        cell: Which.
+        root: The folder of run folders.
+        seeds: The first so many.
+        device: Where models are put.
+        on_damage: Called with the reason for each damaged run, which is left out; without it such
+            a run raises.
+    """
+    runs = []
+    for k in itertools.count() if seeds is None else range(seeds):
+        try:
+            run = read(folder(cell.with_seed(k), root), device)
+        except DamagedRun as error:
+            if on_damage is None:
+                raise
+            on_damage(str(error))
+            continue
+        if run is None:
+            break
+        runs.append(run)
+    return runs
 
 
 def _missing(data: DataConfig) -> str | None:

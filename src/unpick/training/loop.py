@@ -140,7 +140,7 @@ class Training:
         """
         tensors = [tensor for o in self.optimisers.values() for tensor in o.values]
         finite = torch.stack([t.flatten(1).isfinite().all(1) for t in tensors]).all(0)
-        self._freeze((~finite).nonzero()[:, 0].tolist(), values, self.step - 1)
+        self._freeze((~finite).cpu().nonzero()[:, 0].tolist(), values, self.step - 1)
 
     def latent_statistics(self) -> dict[str, Float[Tensor, "s d"]]:
         """Of each latent on validation observations; empty if posteriors are points.

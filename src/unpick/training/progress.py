@@ -75,9 +75,9 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self.console, self.last = console, time.monotonic()
 
-    def write(self, text: str) -> None:
-        """Write a text of one line, or pass it over."""
-        if text and time.monotonic() - self.last >= EVERY:
+    def write(self, text: str, now: bool = False) -> None:
+        """Write a text of one line, or pass it over unless it must be told now."""
+        if text and (now or time.monotonic() - self.last >= EVERY):
             self.last = time.monotonic()
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -176,7 +176,9 @@ class Bars:
             over = update.work > 0 and update.step == update.total  # waiting is no work
             self.progress.update(task, visible=not over)
         if self.lines is not None:
-            self.lines.write(self._line(update, speed))
+            waits = update.work == 0 and update.key not in self.announced  # said at once
+            self.lines.write(self._line(update, speed), now=waits)
+            self.announced.add(update.key)
         for name in update.stopped.keys() - self.announced:
             self.announced.add(name)
             step = update.stopped[name]
