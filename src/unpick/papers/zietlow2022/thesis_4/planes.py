@@ -22,7 +22,7 @@ FACTORS: Mapping[Data, tuple[str, str, str]] = {
     "sprites": ("x", "y", "y"),
     "shapes3d": ("wall hue", "orientation", "floor hue"),
 }
-SIDE, REACH = 8, 2.0  # images a side, from -2 to 2 of a latent
+SIDE, REACH = 6, 2.0  # images a side, from -2 to 2 of a latent
 GAP = 1  # pixels between images
 
 
@@ -144,7 +144,7 @@ def planes(
                 vmin=0,
                 vmax=1,
                 extent=(-reach, reach, -reach, reach),
-                interpolation="nearest",
+                interpolation="none",
             )
             axes.set_title(title, fontsize=8)
             axes.set_xticks(np.array([-reach, 0, reach]))
