@@ -43,10 +43,10 @@ At `standard` scale images have 32 pixels, networks are small and runs short: th
 position and size of the sprites and the three hues of rooms, no more. By the rule above all its
 restarts are over-pruned, so none was left out when pairs were chosen. The change of the rooms is
 trained against four pairs, as published. The other methods have the beta-VAE's network. What was
-not trained is `not measured`. The rows of sprites are older than those of rooms and were trained on
-another machine. From the small sprites the weak GAN learns too slowly and is left
-out there: with convolutions what it draws looks like sprites after 6000 steps, and its latents can
-be read off that, but MIG is 0.015 (one seed).
+not trained is `not measured`. The rows of sprites are older than those of rooms and were trained
+on another machine. From the small sprites the weak GAN learns too slowly and is left out there:
+with convolutions what it draws looks like sprites after 6000 steps, and its latents can be read
+off that, but MIG is 0.015 (one seed).
 
 Beyond the tables the beta-VAE is trained on rooms with more noise, `louder`, which has the
 variance of the change (the thesis's conclusion speaks of noise of the same variance, its section
