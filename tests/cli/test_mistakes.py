@@ -101,7 +101,7 @@ def test_mistakes_exit_2_with_one_line(run_cli, tmp_path, monkeypatch, arguments
         ),
         (["train", "synth-lin", "--seeds", "0"], "seeds must be at least 1, got 0"),
         (["train", "synth-lin", "--encoder", "0"], "encoder: widths must be positive, got (0,)"),
-        (["train", "synth-lin", "--beta", "nan"], "beta must be finite and not negative, got nan"),
+        (["train", "synth-lin", "--beta", "nan"], "beta must be finite, got nan"),
         (
             ["train", "synth-lin", "--learning-rate", "inf"],
             "learning_rate must be positive and finite, got inf",
