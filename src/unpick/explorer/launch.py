@@ -113,6 +113,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(256)  # from now on: a browser may come before the server has started
     except (OSError, OverflowError) as error:
         listening.close()
         raise ValueError(f"cannot listen on {host}:{port}: {error}") from None
