@@ -154,9 +154,15 @@ def test_every_panel_and_a_link_that_restores(page, served, runs):
         page.click(f"#tab-{tab}")
         page.wait_for_selector(sign)
         settle(page)
+    with page.expect_download() as saved:
+        page.click("#panel h2 button")
+    assert saved.value.suggested_filename == "traversals.png"
     page.click("#tab-Factors")
     page.click("#panel td button")
     page.wait_for_selector("#scatter circle")
+    with page.expect_download() as saved:
+        page.click("#scatter h2 button")
+    assert saved.value.suggested_filename.endswith(".svg")
     value = drag(page, 1, 0.125)
     until(page, "() => location.hash.includes('0.125')")
     link = page.url

@@ -149,7 +149,8 @@ class Explorer:
             if count := len(done & wanted):
                 page = next((name for name in self.report if name.startswith(study.name)), None)
                 told = {"name": study.name, "scale": scale, "done": count, "total": len(wanted)}
-                found.append(told | {"cost": cost(study, scale), "page": page})
+                left = cost(study, scale, 1 - count / len(wanted))
+                found.append(told | {"left": left, "page": page})
         return {"studies": found}
 
     def look(self) -> list[dict[str, Any]]:

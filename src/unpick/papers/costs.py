@@ -9,14 +9,19 @@ from unpick.runs import folder
 from unpick.study.study import Scale, Study
 
 
-def cost(study: Study, scale: Scale) -> str:
+def cost(study: Study, scale: Scale, share: float = 1.0) -> str:
     """Its training time on two cores, in words.
 
     From `costs.json`, which `benchmarks/studies.py` writes: the measured speed of every kind of
     network that the study trains, times its steps.
+
+    Args:
+        study: Which.
+        scale: At which.
+        share: Of its runs.
     """
     seconds = _costs()["seconds"].get(study.name, {}).get(scale)
-    return "not measured" if seconds is None else duration(seconds)
+    return "not measured" if seconds is None else duration(share * seconds)
 
 
 def duration(seconds: float | int) -> str:

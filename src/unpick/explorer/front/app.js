@@ -182,6 +182,15 @@ function heading(text, tools) {
   return row;
 }
 
+// Saves the images inside an element, or the drawings where there are none.
+function pictureSaver(box, columns, name) {
+  return () => {
+    const images = [...box.querySelectorAll("img")];
+    if (images.length) savePng(images, columns, name);
+    else box.querySelectorAll("svg").forEach((svg) => saveSvg(svg, name));
+  };
+}
+
 const svgHeading = (text, svg) => [heading(text, () => saveSvg(svg, text)), svg];
 
 const panels = {
@@ -200,7 +209,8 @@ const panels = {
   async Geometry() {
     const z = state.z, found = await ask("geometry", { model: state.model, z });
     const columns = found.columns.map((column, k) => view(column, `latent ${found.order[k]}: ${short(found.lengths[k])}`));
-    const parts = [heading("Jacobian columns and their lengths: what a small step changes (red more, blue less)"), element("div", { class: "small" }, ...columns)];
+    const shown = element("div", { class: "small" }, ...columns);
+    const parts = [heading("Jacobian columns and their lengths: what a small step changes (red more, blue less)", pictureSaver(shown, columns.length, "columns")), shown];
     if (!found.active.length) return [...parts, element("p", {}, "Fewer than two latents are active, so there are no directions to compare.")];
     const map = heatMap("Singular directions as mixtures of latents", found.directions, found.active.map(String));
     const bars = barChart("Singular values", found.singular, null, found.singular.map((_, k) => `s${k + 1}`));
@@ -209,7 +219,8 @@ const panels = {
     parts.push(element("p", { id: "dto" }, text), element("div", { class: "columns" },
       element("div", {}, ...svgHeading("Singular directions as mixtures of latents", map)),
       element("div", {}, ...svgHeading("Singular values", bars))));
-    parts.push(heading(`Latents ${first} and ${second} mix most here (cosine ${found.cosine.toFixed(2)}): their plane`), await planeView(z, found.pair));
+    const plane = await planeView(z, found.pair);
+    parts.push(heading(`Latents ${first} and ${second} mix most here (cosine ${found.cosine.toFixed(2)}): their plane`, pictureSaver(plane, 7, "plane")), plane);
     parts.push(...(await linearView(z, first)));
     return parts;
   },
@@ -275,8 +286,8 @@ async function linearView(z, latent) {
   if (stored) return [];
   const step = told().reach[latent] / 3;
   const found = await ask("linear", { model: state.model, z, latent, step });
-  return [heading(`A step of ${short(step)} along latent ${latent}: the Jacobian's prediction, and the decoder`),
-    element("div", { class: "views" }, view(found.predicted, "predicted"), view(found.actual, "decoded")),
+  const views = element("div", { class: "views" }, view(found.predicted, "predicted"), view(found.actual, "decoded"));
+  return [heading(`A step of ${short(step)} along latent ${latent}: the Jacobian's prediction, and the decoder`, pictureSaver(views, 2, "step")), views,
     element("p", { class: "quiet" }, `The prediction misses ${(100 * found.missed).toFixed(0)} % of the change.`)];
 }
 
@@ -293,8 +304,8 @@ function factorCell(latents, latent, factor, share) {
   return element("td", {}, button);
 }
 
-function studyView({ name, scale, done, total, cost, page }) {
-  const text = ` ${done} of ${total} runs; the whole takes ${cost} on two cores`;
+function studyView({ name, scale, done, total, left, page }) {
+  const text = done === total ? ` all ${total} runs are done` : ` ${done} of ${total} runs; time left on two cores: ${left}`;
   return element("p", {}, element("strong", {}, `${name}, ${scale} `), element("progress", { max: total, value: done, "aria-label": `${name}, ${scale}` }), text,
     page && element("a", { href: `report/${page}` }, " table and figures"));
 }
@@ -316,7 +327,8 @@ async function runView(run) {
   return card;
 }
 
-const chartBox = (name, chart) => element("div", {}, element("p", { class: "quiet" }, name), chart);
+const chartBox = (name, chart) => element("div", {}, element("p", { class: "quiet" }, name, " ",
+  element("button", { type: "button", "aria-label": `Save ${name}`, onclick: () => saveSvg(chart, name) }, "Save")), chart);
 
 async function addSnapshot(card, charts, run) {
   try {
@@ -445,6 +457,7 @@ find("next").addEventListener("click", failing(() => {
 }));
 find("prior").addEventListener("click", failing(() => { state.row = null; state.seed += 1; return restart(); }));
 find("reset").addEventListener("click", failing(() => restart()));
+find("save-views").addEventListener("click", () => pictureSaver(find("views"), find("views").children.length, "observations")());
 find("copy-link").addEventListener("click", () => copy(location.href, "The link is copied; it restores this view."));
 find("copy-python").addEventListener("click", () => copy(asPython(), "Python code is copied."));
 if (stored) for (const id of ["next", "prior", "copy-python"]) find(id).hidden = true;
