@@ -91,6 +91,7 @@ def test_what_cannot_be_computed_with_is_refused_by_name(call, name):
         assert name in told, kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_huge_and_tiny_numbers_give_the_right_answer_or_one_sentence(call):
     """Warnings are errors here. An invariant score is the same at every scale that is taken."""

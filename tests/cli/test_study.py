@@ -63,6 +63,7 @@ def toy(tmp_path, monkeypatch):
     return ("study", "toy", "--jobs", "1", "--no-progress", "--figures", "drawn")
 
 
+@pytest.mark.slow
 def test_a_study_draws_one_figure(run_cli, toy, tmp_path):
     code, out, _ = run_cli(*toy, "--figure", "dots")
     assert code == 0
@@ -73,6 +74,7 @@ def test_a_study_draws_one_figure(run_cli, toy, tmp_path):
     assert len([*(tmp_path / "drawn").iterdir()]) == 2
 
 
+@pytest.mark.slow
 def test_a_figure_that_fails_does_not_cost_the_others(run_cli, toy, tmp_path):
     code, out, err = run_cli(*toy)
     assert code == 2

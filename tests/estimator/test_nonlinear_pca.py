@@ -10,6 +10,8 @@ from sklearn.decomposition import PCA
 from unpick import NonlinearPCA
 from unpick.data import load
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"network": (4,), "restarts": 2, "max_steps": 20, "random_state": 0, "device": "cpu"}
 
 

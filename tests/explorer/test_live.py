@@ -11,6 +11,8 @@ from unpick.runs.checkpoint import save_checkpoint
 from unpick.runs.disk import create, write
 from unpick.training import Training, ticks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def begun(runs, tmp_path):

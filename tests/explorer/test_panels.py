@@ -11,6 +11,8 @@ from unpick.explorer.pictures import png, rounded, show_changes
 from unpick.explorer.subject import Subject
 from unpick.probe import Probe
 
+pytestmark = pytest.mark.slow
+
 ANGLE = 0.5
 
 

@@ -10,6 +10,8 @@ from unpick.explorer.server import WAITING, Explorer, make_app
 from unpick.explorer.subject import Subject
 from unpick.runs.disk import write
 
+pytestmark = pytest.mark.slow
+
 HOST = {"host": "localhost:8000"}
 
 

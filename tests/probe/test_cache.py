@@ -33,6 +33,7 @@ def never():
     raise AssertionError("the data were loaded")
 
 
+@pytest.mark.slow
 def test_measures_are_read_again_unless_a_file_changed(trained):
     values = measure_run(trained, STANDARD)
     assert values.keys() >= {"DtO", "chance", "active", "Delta_KL", "DS"}

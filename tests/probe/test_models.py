@@ -295,6 +295,7 @@ def test_the_scale_of_bytes_is_found_by_trying(images):
         read_model(Grid(scale=1e-3), None, images)
 
 
+@pytest.mark.slow
 def test_a_grid_is_reported_by_channel_and_location(images, tmp_path):
     found = diagnose(Grid(0.5, 0.5), images, show=False, points=30, report=tmp_path)
     assert len(found.active) == 2

@@ -37,6 +37,8 @@ from unpick.study import Cell, Claim, Drawing, Outcome, Printed, Results, Study,
 from unpick.study.running import judge
 from unpick.training import preset
 
+pytestmark = pytest.mark.slow
+
 BASE = preset("synth-lin")
 PUBLISHED = {"DtO": Printed(0.77, 0.11), "DS": Printed(0.66, 0.1)}
 CLAIMS = (

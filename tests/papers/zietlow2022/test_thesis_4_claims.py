@@ -342,6 +342,7 @@ def test_damaged_twins_are_told_and_stop_nothing(no_twins, tmp_path):
     assert thesis_4_drawings.sheet("sprites", found) is None
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_from_nothing_but_what_needs_no_run():
     drawn = [d.name for d in STUDY.drawings if d.draw(Results(STUDY, "standard")) is not None]
     assert drawn == ["embeddings", "process"]

@@ -78,6 +78,7 @@ def test_ripples_of_a_surface_turn_its_principal_directions():
     assert embeddings.principal_turn(embeddings.EPSILON) == pytest.approx(wanted, abs=1.0)
 
 
+@pytest.mark.slow
 def test_the_process_has_two_models_and_one_change():
     texts = [text.get_text() for text in process.draw_process(EMPTY).axes[0].texts]
     for kind in ("encoder\n(entangled)", "encoder\n(disentangled)", "decoder\n(entangled)"):
