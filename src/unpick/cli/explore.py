@@ -3,7 +3,6 @@
 import sys
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,30 +75,17 @@ def _subject(target: str, options: ExploreOptions) -> Any:  # noqa: ANN401
     if ":" not in target:
         fail(f"{target} is neither a folder of runs nor FILE.py:function")
     from unpick.cli.diagnose import find_data, load_model, load_test_part
-    from unpick.explorer.subject import SAMPLES, Subject
-    from unpick.probe import Probe
-    from unpick.probe.checks import check_model
+    from unpick.explorer.subject import SAMPLES, subject_of_model
 
     given = load_model(target)
     if options.data:
         given |= load_test_part(find_data(options.data, False).load(), SAMPLES)
     if "x" not in given:
         fail(f"{target} gives no observations: pass --data NAME or --data FILE")
-    probe = Probe(
-        given["encode"],
-        given["decode"],
-        given["x"][:SAMPLES],
-        given.get("factors"),
-        given.get("factor_names", ()),
-        given.get("categorical"),
-        options.likelihood,
-    )
-    check_model(probe)
-    return Subject(target, partial(_same, probe))
-
-
-def _same(probe: Any) -> Any:  # noqa: ANN401
-    return probe
+    subject, assumed = subject_of_model(target, **given, likelihood=options.likelihood)
+    for sentence in assumed:
+        write(sentence, sys.stderr)
+    return subject
 
 
 def _write_static(given: list[Any], folder: Path) -> None:

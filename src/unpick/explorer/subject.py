@@ -1,10 +1,12 @@
 """A model to look at: its probe, its latents in order of importance, and a name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -12,8 +14,11 @@ from torch import Tensor
 from unpick.diagnosis import Diagnosis, diagnose
 from unpick.geometry import DistanceToOrthogonality, distance_to_orthogonality, polarized_regime
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
+from unpick.models.likelihood import Likelihood
 from unpick.probe import Probe, probe_run
-from unpick.probe.trace import without_trace
+from unpick.probe.checks import as_observations, check_model
+from unpick.probe.models import read_model
+from unpick.probe.trace import modules_of, without_trace
 from unpick.runs import read
 
 SAMPLES = 1000  # observations of a model, at most
@@ -120,6 +125,44 @@ def _probe_folder(path: Path) -> Probe:
     if not run.config.objective.decodes:
         raise ValueError(f"{path.name}: {run.config.objective.name} has no decoder to look at")
     return probe_run(run, samples=SAMPLES)
+
+
+def subject_of_model(
+    name: str,
+    model: Any,  # noqa: ANN401
+    decode: Callable[[Any], Any] | None = None,
+    x: Any = None,  # noqa: ANN401
+    factors: Any = None,  # noqa: ANN401
+    factor_names: Sequence[str] = (),
+    categorical: Sequence[bool] | None = None,
+    likelihood: Likelihood = "gaussian",
+) -> tuple[Subject, Sequence[str]]:
+    """Anybody's model, read as `diagnose` reads it; and what was assumed about it.
+
+    Args:
+        name: As the page calls it.
+        model: A model with encode and decode, or an encoder beside `decode`.
+        decode: Its decoder, if it stands apart.
+        x: Observations.
+        factors: Their generative factors, if they are known, as numbers.
+        factor_names: Names of the factors.
+        categorical: Which factors are classes.
+        likelihood: What the decoder's output is the mean of.
+    """
+    x = as_observations(x)[:SAMPLES]
+    for network in modules_of((model, decode)):
+        network.eval()
+    with without_trace(model, decode):
+        read = read_model(model, decode, x)
+    known = None
+    if factors is not None:
+        known = np.asarray(torch.as_tensor(factors).cpu(), dtype=float)[:SAMPLES]
+        known = known[:, None] if known.ndim == 1 else known
+        factor_names = factor_names or [f"factor {k}" for k in range(known.shape[1])]
+    scaled = read.scale.apply(torch.as_tensor(x))
+    probe = Probe(read.encode, read.decode, scaled, known, factor_names, categorical, likelihood)
+    check_model(probe)
+    return Subject(name, lambda: probe), read.assumed
 
 
 def prior_draw(subject: Subject, seed: int) -> Float[Tensor, "d"]:
