@@ -149,11 +149,14 @@ function matchedPoint(other) {
   return z;
 }
 
-let drawing = false, wanted = false;
-async function showEdited() {
+let drawing = null, wanted = false;
+function showEdited() {  // ends when the newest point is on the page; the latest wins
   wanted = true;
-  if (drawing) return;  // the latest wins: asked for once the picture on its way has come
-  drawing = true;
+  drawing ??= drawEdited().finally(() => { drawing = null; });
+  return drawing;
+}
+
+async function drawEdited() {
   while (wanted) {
     wanted = false;
     try {
@@ -173,7 +176,6 @@ async function showEdited() {
       if (error.status !== 409) say(error.message);
     }
   }
-  drawing = false;
 }
 
 function heading(text, tools) {
