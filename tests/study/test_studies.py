@@ -58,7 +58,7 @@ def test_a_study_trains_what_is_missing_and_reads_the_rest(tmp_path):
     first = run(study, "quick", Runner(tmp_path, progress=False))
     weights = [each.path / "weights.safetensors" for each in first.outcomes[0].runs]
     written = [file.stat().st_mtime_ns for file in weights]
-    more = run(study, "quick", Runner(tmp_path, progress=False), seeds=3)
+    more = run(study, "quick", Runner(tmp_path, progress=False), seeds=4)
     assert [each.config.seed for each in more.outcomes[0].runs] == [0, 1, 2]
     assert [file.stat().st_mtime_ns for file in weights] == written
     assert more.outcomes[0].values["DtO"][:2] == pytest.approx(first.outcomes[0].values["DtO"])
