@@ -55,10 +55,10 @@ def tiny(cells):
 @pytest.mark.slow
 def test_a_study_trains_what_is_missing_and_reads_the_rest(tmp_path):
     study = tiny([Cell("a", "b", CONFIG, 2)])
-    first = run(study, "quick", Runner(tmp_path, progress=False))
+    first = run(study, "quick", Runner(tmp_path, jobs=1, progress=False))
     weights = [each.path / "weights.safetensors" for each in first.outcomes[0].runs]
     written = [file.stat().st_mtime_ns for file in weights]
-    more = run(study, "quick", Runner(tmp_path, progress=False), seeds=4)
+    more = run(study, "quick", Runner(tmp_path, jobs=1, progress=False), seeds=3)
     assert [each.config.seed for each in more.outcomes[0].runs] == [0, 1, 2]
     assert [file.stat().st_mtime_ns for file in weights] == written
     assert more.outcomes[0].values["DtO"][:2] == pytest.approx(first.outcomes[0].values["DtO"])
@@ -75,7 +75,7 @@ def test_what_runs_tell_only_together_is_added_when_they_are_collected(tmp_path)
         return replace(found, outcomes=(replace(own, values={**own.values, "share": share}),))
 
     study = replace(tiny([Cell("a", "b", replace(CONFIG, steps=1), 2)]), together=widest)
-    (own,) = run(study, "quick", Runner(tmp_path, progress=False)).outcomes
+    (own,) = run(study, "quick", Runner(tmp_path, jobs=1, progress=False)).outcomes
     assert own.values["share"].max() == 1
     assert own.values["share"] * own.values["DtO"].max() == pytest.approx(own.values["DtO"])
 
@@ -84,7 +84,7 @@ def test_data_that_are_not_there_cost_their_cells_only(tmp_path, monkeypatch):
     monkeypatch.setenv("UNPICK_DATA", str(tmp_path / "nothing"))
     digits = replace(preset("mnist"), data=MNIST(), steps=1)
     study = tiny([Cell("mnist", "b", digits, 1), Cell("a", "b", replace(CONFIG, steps=1), 1)])
-    found = run(study, "quick", Runner(tmp_path, progress=False))
+    found = run(study, "quick", Runner(tmp_path, jobs=1, progress=False))
     assert [o.cell.row for o in found.outcomes] == ["a"]
     assert "mnist" in found.missing[0]
 
@@ -176,7 +176,7 @@ def test_published_numbers():
 def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
     wild = replace(CONFIG, optimiser=Adam(1e30), steps=30)
     study = tiny([Cell("wild", "b", wild, 1), Cell("a", "b", replace(CONFIG, steps=1), 1)])
-    found = run(study, "quick", Runner(tmp_path, progress=False))
+    found = run(study, "quick", Runner(tmp_path, jobs=1, progress=False))
     assert [o.cell.row for o in found.outcomes] == ["a"]
     assert "wild, b, seed 0" in found.missing[0]
 
@@ -184,7 +184,7 @@ def test_a_run_that_diverged_is_left_out_and_named(tmp_path):
 @pytest.mark.slow
 def test_a_damaged_log_costs_its_run_only(tmp_path):
     study = tiny([Cell("a", "b", CONFIG, 2)])
-    make(study.cells("quick")[0].configs(), Runner(tmp_path, progress=False))
+    make(study.cells("quick")[0].configs(), Runner(tmp_path, jobs=1, progress=False))
     (folder(CONFIG, tmp_path) / "latents.jsonl").write_text("{")
     found = collect(study, "quick", tmp_path)
     assert [each.config.seed for each in found.outcomes[0].runs] == [1]
