@@ -49,6 +49,7 @@ def test_files_and_columns_in_memory_are_the_same_data(folder, separator):
     for table in (path, columns):
         data = from_table(table, factors=["kind", "z"], drop=["id"])
         assert data.shape == (1,)
+        assert data.columns == ("a",)
         assert [(f.name, f.categorical) for f in data.factors] == [("kind", True), ("z", False)]
         assert data.factor_values(rows)[:, 0].tolist() == [1, 0, 2] * 4
         assert data.factor_values(rows)[:, 1].tolist() == [0, 1, 2, 3] * 3

@@ -8,7 +8,7 @@ from PIL import Image
 
 from unpick.explorer import panels
 from unpick.explorer.pictures import png, rounded, show_changes
-from unpick.explorer.subject import Subject
+from unpick.explorer.subject import Subject, subject_of_model
 from unpick.probe import Probe
 
 pytestmark = pytest.mark.slow
@@ -85,6 +85,14 @@ def test_a_traversal_moves_one_latent_and_tells_the_width():
         still = 1 - row["latent"]
         assert np.allclose(frames[:, still], [0.3, -0.2][still], atol=1e-3)
         assert np.allclose(row["width"], np.exp(-1.5), rtol=1e-2)
+
+
+def test_columns_keep_the_names_that_the_user_gave():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["age", "bmi"])
+    subject, _ = subject_of_model("frame", lambda x: x, lambda z: z, frame)
+    assert panels.column_names(subject) == ["age", "bmi"]
+    assert panels.column_names(linear_subject(torch.eye(2).double())) == ["value 1", "value 2"]
 
 
 def test_the_geometry_of_a_turned_decoder_is_its_angle():

@@ -79,7 +79,8 @@ def _subject(target: str, options: ExploreOptions) -> Any:  # noqa: ANN401
 
     given = load_model(target)
     if options.data:
-        given |= load_test_part(find_data(options.data, False).load(), SAMPLES)
+        data = find_data(options.data, False).load()
+        given |= load_test_part(data, SAMPLES) | {"columns": data.columns}
     if "x" not in given:
         fail(f"{target} gives no observations: pass --data NAME or --data FILE")
     subject, assumed = subject_of_model(target, **given, likelihood=options.likelihood)

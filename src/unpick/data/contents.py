@@ -41,6 +41,7 @@ class Contents:
         blocks: Consecutive rows.
         labels: The observed factors, if there are any.
         remarks: What was done to the data, a sentence each.
+        columns: Names of the columns of a table that are observations.
     """
 
     what: str
@@ -49,15 +50,19 @@ class Contents:
     blocks: Iterator[Block]
     labels: Labels | None = None
     remarks: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
-def to_dataset(name: str, array: Block, labels: Labels | None) -> Dataset:
+def to_dataset(
+    name: str, array: Block, labels: Labels | None, columns: tuple[str, ...] = ()
+) -> Dataset:
     """A data set of an array that may be memory-mapped; factors in grid order make a grid."""
     if labels is None:
-        return Dataset(name, ArrayStore(array))
+        return Dataset(name, ArrayStore(array), columns=columns)
     values = torch.from_numpy(np.array(labels.values))
     categorical = [bool(words) for words in labels.words]
-    return Dataset(name, ArrayStore(array), *describe_factors(values, labels.names, categorical))
+    factors, known = describe_factors(values, labels.names, categorical)
+    return Dataset(name, ArrayStore(array), factors, known, columns)
 
 
 def number_labels(source: str, columns: Mapping[str, np.ndarray]) -> Labels | None:

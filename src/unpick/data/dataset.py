@@ -114,17 +114,21 @@ class Dataset:
         store: Storage of the observations.
         factors: The generative factors. On a grid the first changes slowest.
         values: Factor values, one row per observation; None for a full grid.
+        columns: Names of the values of an observation, if it is a row of a table.
     """
 
     name: str
     store: Store
     factors: tuple[Factor, ...] = ()
     values: Float[Tensor, "n k"] | None = None
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [factor.name for factor in self.factors]
         if len({*names}) < len(names):
             raise ValueError(f"{self.name}: names of factors must differ, got {', '.join(names)}")
+        if self.columns and self.shape != (len(self.columns),):
+            raise ValueError(f"{self.name}: {len(self.columns)} columns, but shape {self.shape}")
         if self.values is not None:
             if self.values.shape[1] != len(names):
                 columns = self.values.shape[1]

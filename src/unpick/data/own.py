@@ -95,7 +95,8 @@ class OwnData:
         if names:
             values = open_array(self._file("-factors.npy"), (len(array), len(names)), "float32")
             labels = Labels(names, values, tuple(map(tuple, notes["words"])))
-        return to_dataset(self.name, array, labels)
+        # Tables that an earlier version read have no names in the cache.
+        return to_dataset(self.name, array, labels, tuple(notes.get("columns", ())))
 
     def notes(self) -> dict[str, Any]:
         """What is known of the data: `what`, `remarks`, `shape`, `dtype`, `range`, `factors`...
@@ -145,6 +146,7 @@ class OwnData:
             "range": (float(array.min()) / unit, float(array.max()) / unit),
             "factors": labels.names if labels else (),
             "words": labels.words if labels else (),
+            "columns": contents.columns,
         }
         with summed_write(notes_file) as file:
             file.write(json.dumps(notes, indent=1).encode())
@@ -196,7 +198,7 @@ def from_table(
     if not isinstance(table, str | Path):
         columns = frame_columns("table", table)
         contents = describe_table("table", columns, factors, drop, standardise)
-        return to_dataset("table", next(contents.blocks), contents.labels)
+        return to_dataset("table", next(contents.blocks), contents.labels, contents.columns)
     if wrong := [name for name in (*factors, *drop) if "," in name]:
         raise ValueError(f"names of columns in a file must have no comma, got {wrong[0]!r}")
     config = own_data(

@@ -72,7 +72,7 @@ def describe_table(
     array = to_float32(source, numbers)
     labels = number_labels(source, {name: columns[name] for name in factors})
     what = f"a table with {len(kept)} columns of observations"
-    return Contents(what, array.shape, "float32", iter([array]), labels, (remark,))
+    return Contents(what, array.shape, "float32", iter([array]), labels, (remark,), tuple(kept))
 
 
 def read_csv(path: Path) -> Columns:

@@ -17,17 +17,14 @@ from unpick.diagnosis.result import Diagnosis
 from unpick.geometry import (
     implied_beta,
     optimal_variance,
-    polarized_regime,
     posterior_agreement,
 )
 from unpick.geometry.optimal_posterior import ACTIVE_BELOW
 from unpick.metrics import scorecard
 from unpick.probe import Probe
 from unpick.probe.checks import Slope
+from unpick.probe.latents import judge_latents
 
-FAINT = 0.05  # an autoencoder's latent with less effect, relative to the strongest, is not in use
-IGNORED = 0.01  # effect of a latent, relative to the strongest, that may be none
-UNSEEN = 0.1  # effect relative to what reconstructions miss, below which it is none
 SCORED = 64  # latents up to which metrics of factors are taken
 RESIDUALS = 200  # observations whose residuals are looked at, at most
 
@@ -41,24 +38,19 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
     mistakes = findings.find_mistakes(probe, few.reconstructions, probe.variance)
     if local is None:
         return _without_slope(examined, slope, mistakes, explained)
-    regime = posterior = implied = optimal = None
-    effect = local.spread * local.norms
-    strongest = float(effect.max())
-    if local.variance is None or local.conditional is None:
-        used = heard = effect > FAINT * strongest
-        order = effect.argsort(descending=True)
-    else:
-        regime = polarized_regime(local.mean, local.variance, factors=n_factors)
-        # A latent whose means hardly vary is in use all the same if it is precise.
-        used = regime.active | (regime.mean_variance < ACTIVE_BELOW)
-        missed = probe.error * math.sqrt(math.prod(probe.shape) / model.locations)
-        faint = (effect <= IGNORED * strongest) & (effect <= UNSEEN * missed)
-        # The encoder's precision, in units of beta, that the decoder's curvature accounts for.
-        owed = local.curvature * local.conditional / (1 - local.conditional).clamp(min=IGNORED)
-        heard = ~(faint & (owed.mean(0) <= IGNORED * owed.mean(0).max()))
-        order = regime.mean_variance.argsort()
+    posterior = implied = optimal = None
+    found = judge_latents(
+        local.mean,
+        local.variance,
+        local.norms,
+        local.curvature,
+        local.conditional,
+        probe.error * math.sqrt(math.prod(probe.shape) / model.locations),
+        n_factors,
+    )
+    used, heard, active, regime = found.used, found.heard, found.active, found.regime
+    if local.conditional is not None:
         implied = implied_beta(local.conditional[:, heard], local.curvature[:, heard])
-    active = used & heard
     if implied is not None and local.conditional is not None and active.any() and implied.beta > 0:
         hessian = -torch.diag_embed(local.curvature)
         optimal = optimal_variance(hessian, implied.beta)
@@ -99,8 +91,8 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
         if scores["MIG"].result is not None:  # there are enough observations for the information
             shares = information_shares(codes, probe.factors)
             about_factors = describe_factors(shares, probe.factor_names)
-    found = [*mistakes, latents, alignment, variances, about_beta, linearity, about_factors]
-    kept = tuple(finding for finding in found if finding is not None)
+    said = [*mistakes, latents, alignment, variances, about_beta, linearity, about_factors]
+    kept = tuple(finding for finding in said if finding is not None)
     weakest = None if local.variance is None else float(local.variance.mean(0).max())
     facts = Facts(
         findings=kept,
@@ -123,7 +115,7 @@ def examine(examined: Examined, slope: Slope) -> Diagnosis:
         beta=verdict,
         beta_factor=factor,
         active=active,
-        order=tuple(order.tolist()),
+        order=tuple(found.order),
         regime=regime,
         axes=axes,
         alignment=None if axes is None else axes.distance,

@@ -38,7 +38,7 @@ def describe(subject: Subject) -> dict[str, Any]:
         "name": subject.name,
         "kind": "image" if images is not None else "cloud" if size <= 3 else "table",
         "shape": list(probe.shape),
-        "columns": [f"value {k + 1}" for k in range(min(size, COLUMNS))],
+        "columns": column_names(subject)[:COLUMNS],
         "observations": len(probe),
         "order": subject.order,
         "active": subject.active.tolist(),
@@ -51,6 +51,13 @@ def describe(subject: Subject) -> dict[str, Any]:
         "beta": probe.beta,
         "python": subject.python,
     }
+
+
+def column_names(subject: Subject) -> list[str]:
+    """What the values of an observation are called: by the user, or by their place."""
+    data = subject.probe.dataset
+    known = subject.columns or (() if data is None else data.columns)
+    return [*known] or [f"value {k + 1}" for k in range(math.prod(subject.probe.shape))]
 
 
 def reach(subject: Subject) -> Float[Tensor, "d"]:

@@ -12,18 +12,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from unpick.diagnosis import Diagnosis, diagnose
-from unpick.geometry import DistanceToOrthogonality, distance_to_orthogonality, polarized_regime
-from unpick.geometry.optimal_posterior import ACTIVE_BELOW
+from unpick.geometry import DistanceToOrthogonality, distance_to_orthogonality
 from unpick.models.likelihood import Likelihood
 from unpick.probe import Probe, probe_run
 from unpick.probe.checks import as_observations, check_model
+from unpick.probe.latents import Latents, latents_of
 from unpick.probe.models import read_model
 from unpick.probe.trace import modules_of, without_trace
 from unpick.runs import read
 
 SAMPLES = 1000  # observations of a model, at most
 POINTS = 100  # Jacobians behind what is said about all the data
-FAINT = 0.05  # an autoencoder's latent that varies less, relative to the widest, is passive
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +33,13 @@ class Subject:
         name: As the page calls it.
         load: Gives the model and the observations to look at.
         python: Lines of Python that give `probe` again, for "copy as Python".
+        columns: Names of the columns of a table, if they are known.
     """
 
     name: str
     load: Callable[[], Probe]
     python: str = "# probe = Probe(encode, decode, x)"
+    columns: Sequence[str] = ()
 
     @cached_property
     def probe(self) -> Probe:
@@ -62,22 +63,18 @@ class Subject:
         return None if variance is None else variance.mean(0).cpu().double()
 
     @cached_property
+    def _latents(self) -> Latents:
+        return latents_of(self.probe, POINTS)
+
+    @property
     def active(self) -> Bool[Tensor, "d"]:
         """The latents in use, judged as `diagnose` does."""
-        variance = self.probe.variance
-        if variance is None:
-            size = self.spread * self.probe.first(POINTS).column_norms
-            return size > FAINT * size.max()
-        regime = polarized_regime(self.probe.mean.cpu().double(), variance.cpu().double())
-        return regime.active | (regime.mean_variance < ACTIVE_BELOW)
+        return self._latents.active
 
-    @cached_property
+    @property
     def order(self) -> list[int]:
         """Latents by importance: the most precise first, or the widest without variances."""
-        if self.mean_variance is not None:
-            return self.mean_variance.argsort().tolist()
-        size = self.spread * self.probe.first(POINTS).column_norms
-        return size.argsort(descending=True).tolist()
+        return self._latents.order
 
     @cached_property
     def alignment(self) -> DistanceToOrthogonality | None:
@@ -136,6 +133,7 @@ def subject_of_model(
     factor_names: Sequence[str] = (),
     categorical: Sequence[bool] | None = None,
     likelihood: Likelihood = "gaussian",
+    columns: Sequence[str] = (),
 ) -> tuple[Subject, Sequence[str]]:
     """Anybody's model, read as `diagnose` reads it; and what was assumed about it.
 
@@ -148,7 +146,9 @@ def subject_of_model(
         factor_names: Names of the factors.
         categorical: Which factors are classes.
         likelihood: What the decoder's output is the mean of.
+        columns: Names of the columns of x; those of a data frame are known.
     """
+    columns = columns or [str(column) for column in getattr(x, "columns", ())]
     x = as_observations(x)[:SAMPLES]
     for network in modules_of((model, decode)):
         network.eval()
@@ -162,7 +162,7 @@ def subject_of_model(
     scaled = read.scale.apply(torch.as_tensor(x))
     probe = Probe(read.encode, read.decode, scaled, known, factor_names, categorical, likelihood)
     check_model(probe)
-    return Subject(name, lambda: probe), read.assumed
+    return Subject(name, lambda: probe, columns=columns), read.assumed
 
 
 def prior_draw(subject: Subject, seed: int) -> Float[Tensor, "d"]:

@@ -75,7 +75,10 @@ def point_cloud(dataset: Dataset) -> Figure:
         axes = figure.add_subplot(1, len(names), k + 1, **options)
         axes.scatter(*x.T[: 3 if solid else 2], c=values[:, k], cmap="viridis", s=2)  # type: ignore[misc]
         axes.set(
-            **{f"{axis}label": f"value {j + 1}" for j, axis in enumerate("xyz"[: x.shape[1]])}
+            **{
+                f"{axis}label": dataset.columns[j] if dataset.columns else f"value {j + 1}"
+                for j, axis in enumerate("xyz"[: x.shape[1]])
+            }
         )
         axes.set_title(f"{dataset.name}: {name}" if name else dataset.name)
     return figure

@@ -103,7 +103,9 @@ export function barChart(title, values, before, names, width = 340) {
   const px = (v) => 80 + ((v - low) / (high - low)) * (width - 90);
   values.forEach((value, k) => {
     const y = 4 + 18 * k, a = px(0), b = px(value);
-    svg.append(shape("text", { x: 74, y: y + 12, "text-anchor": "end" }, names[k]));
+    const label = shape("text", { x: 74, y: y + 12, "text-anchor": "end" }, names[k].length > 12 ? `${names[k].slice(0, 11)}…` : names[k]);
+    label.append(shape("title", {}, names[k]));
+    svg.append(label);
     svg.append(shape("rect", { x: Math.min(a, b), y: y + 2, width: Math.max(1, Math.abs(b - a)), height: 12, fill: "var(--blue)" }));
     if (before) svg.append(shape("rect", { x: px(before[k]) - 1, y, width: 2, height: 16, fill: "var(--orange)" }));
   });
