@@ -1,6 +1,7 @@
 """NonlinearPCA keeps scikit-learn's contract: all of its own checks, and what they leave out."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -111,6 +112,8 @@ def test_works_in_a_pipeline_and_a_grid_search(x):
         ({"beta": "some"}, "got 'some'"),
         ({"network": (8, 0)}, "network must be a tuple of positive widths"),
         ({"network": "wide"}, "got 'wide'"),
+        ({"network": torch.nn.Linear(5, 5)}, "network must be a function whose source"),
+        ({"network": partial(small_networks, (5,))}, "no functools.partial"),
         ({"restarts": 0}, "restarts must be a whole number"),
         ({"max_steps": 2.5}, "max_steps must be a whole number"),
         ({"tol": -1}, "tol must not be negative"),

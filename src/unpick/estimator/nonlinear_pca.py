@@ -210,8 +210,9 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             latents = np.flatnonzero(member.active)
         axes, ratio = order_components(self._model, some, latents)
         if isinstance(wanted, float):
-            enough = int(np.searchsorted(np.cumsum(ratio), wanted)) + 1
-            axes, ratio = axes.first(enough), ratio[:enough]
+            enough = np.flatnonzero(np.cumsum(ratio) >= wanted)
+            count = int(enough[0]) + 1 if enough.size else len(ratio)
+            axes, ratio = axes.first(count), ratio[:count]
         self._axes, unit = axes, scale.spread**2
         self.n_components_ = len(axes.order)
         self.beta_ = done.beta * unit
@@ -233,7 +234,7 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.n_iter_ = done.steps
         directions = self._directions(encode(self._model, some[:POINTS]))
         lengths = np.sqrt(np.square(directions).sum(2).mean(0))
-        self.warnings_ = find_doubts(found, axes, lengths, rows, wanted is None)
+        self.warnings_ = find_doubts(found, axes, lengths, rows, wanted, float(ratio.sum()))
         if self.verbose:
             print(*(f"warning: {text}" for text in self.warnings_), sep="\n")  # noqa: T201
 

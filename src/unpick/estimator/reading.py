@@ -107,7 +107,12 @@ def order_components(
 
 
 def find_doubts(
-    fit: Fit, axes: Axes, lengths: Float[np.ndarray, "k"], rows: int, searched: bool
+    fit: Fit,
+    axes: Axes,
+    lengths: Float[np.ndarray, "k"],
+    rows: int,
+    wanted: int | float | None,
+    explained: float,
 ) -> list[str]:
     """Say in words why the result should not be trusted, as far as it should not.
 
@@ -116,7 +121,8 @@ def find_doubts(
         axes: Its components.
         lengths: Root mean square length of each component's decoder direction.
         rows: Of the table.
-        searched: Whether the number of components was searched.
+        wanted: As `n_components` of the estimator.
+        explained: Share of the variance that the components explain.
     """
     doubts, member = list[str](), fit.member
     if not fit.finished.converged:
@@ -129,6 +135,11 @@ def find_doubts(
     elif not member.active[axes.order].all():
         dead = [k for k, j in enumerate(axes.order) if not member.active[j]]
         doubts.append(f"{name_list(dead)} carry nothing: fewer components were found than wanted.")
+    if isinstance(wanted, float) and explained < wanted:
+        doubts.append(
+            f"All active components explain {explained:.1%} of the variance, {wanted:.1%} were "
+            "wanted: the rest looks like noise, or max_steps is too small."
+        )
     again = dict(zip(np.flatnonzero(member.active).tolist(), fit.again, strict=True))
     weak = [k for k, j in enumerate(axes.order) if again.get(int(j), 1.0) < 0.5]
     if weak:
@@ -143,7 +154,7 @@ def find_doubts(
                 f"Components {k} and {k + 1} are equally strong (ratio {ratio:.2f}): they are "
                 "interchangeable, and any rotation of the two fits as well."
             )
-    if searched and len(axes.order) >= fit.wanted and fit.wanted > 1:
+    if wanted is None and len(axes.order) >= fit.wanted and fit.wanted > 1:
         doubts.append(
             f"All {fit.wanted} latents of the search stay active: there may be more components. "
             "Set n_components to ask for them."

@@ -55,8 +55,14 @@ def measure_scale(x: Float[np.ndarray, "n p"]) -> Scale:
     spread = float(np.sqrt(np.sum(squares) / x.size))
     if spread == 0:
         raise ValueError("X must vary, got columns that are all constant")
-    if not np.isfinite(spread * size):
-        raise ValueError(f"X is too large for double precision, got values up to {largest:.1e}")
+    # beta is in squared units.
+    with np.errstate(over="ignore", under="ignore"):
+        unit = np.square(spread * size)
+    if not np.finfo(np.float64).tiny < unit < np.inf:
+        raise ValueError(
+            "X must have a variance that double precision can hold, got deviations of about "
+            f"{spread:.1e} times {size:.1e}; multiply X by a number"
+        )
     return Scale(mean * size, spread * size)
 
 

@@ -44,7 +44,8 @@ class OwnNetwork:
             content = content or inspect.getsource(factory).encode()  # of a notebook's cell
         except (OSError, TypeError):
             raise ValueError(
-                f"model must be a function with source code, got {factory!r}"
+                "network must be a function whose source Python can find (of a file or a "
+                f"notebook's cell; no module, no functools.partial), got {factory!r}"
             ) from None
         return OwnNetwork(name, hashlib.sha256(content).hexdigest())
 
