@@ -14,6 +14,7 @@ from unpick.cli.completion import completion
 from unpick.cli.data import data
 from unpick.cli.diagnose import diagnose
 from unpick.cli.explore import explore
+from unpick.cli.forecast import forecast
 from unpick.cli.measure import measure
 from unpick.cli.perturb import perturb
 from unpick.cli.report import report
@@ -90,6 +91,7 @@ VERBS: dict[str, Callable[[Arguments], None]] = {
     "train": train,
     "measure": measure,
     "diagnose": diagnose,
+    "forecast": forecast,
     "select": select,
     "explore": explore,
     "studies": studies,

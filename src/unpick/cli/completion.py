@@ -30,6 +30,7 @@ def words_of_verbs() -> dict[str, list[str]]:
     from unpick.cli.data import DATA_VERBS
     from unpick.cli.diagnose import DiagnoseOptions
     from unpick.cli.explore import ExploreOptions
+    from unpick.cli.forecast import ForecastOptions
     from unpick.cli.measure import MeasureOptions
     from unpick.cli.perturb import PerturbOptions
     from unpick.cli.report import ReportOptions
@@ -50,6 +51,7 @@ def words_of_verbs() -> dict[str, list[str]]:
         "train": [*sets, *objectives, *flags(TrainOptions), *of_a_run],
         "measure": flags(MeasureOptions, CardOptions),
         "diagnose": flags(DiagnoseOptions),
+        "forecast": [*sets, *flags(ForecastOptions)],
         "select": flags(SelectOptions),
         "explore": flags(ExploreOptions),
         "studies": flags(StudiesOptions),
