@@ -30,6 +30,7 @@ docs: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/information.py

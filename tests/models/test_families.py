@@ -87,7 +87,7 @@ def test_a_step_of_every_objective(family, objective, grid):
     training, again = (Training([one, replace(one, seed=1)], grid) for _ in range(2))
     p = training._draw("batch", "noise")
     loss = total(training.objective(p))
-    if explicit.applies(training.model, training.objective):
+    if explicit.applies(training.model, one):
         terms, gradients = loss_and_gradients(training.model, training.objective, p.x, p.noise)
         torch.testing.assert_close(terms["loss"], loss.detach())
         autograds = torch.autograd.grad(loss.sum(), [*training.model.parameters()])

@@ -1,11 +1,9 @@
 import math
-from dataclasses import dataclass
 
 import pytest
 import torch
 
-from unpick.geometry import decoder_jacobians
-from unpick.models import MLP, Autoencoder, Conv, Diagonal, Full, ModelConfig, build
+from unpick.models import MLP, Autoencoder, Diagonal, Full, ModelConfig
 from unpick.models.posterior import family_of
 from unpick.objectives import (
     AE,
@@ -18,7 +16,6 @@ from unpick.objectives import (
     FactorVAE,
     HasCritic,
     Pass,
-    Term,
     stack,
     total,
 )
@@ -258,54 +255,3 @@ def test_whole_numbers_are_scalars_too():
     for objective, beta in zip(sweep, (1, 2), strict=True):
         object.__setattr__(objective, "beta", beta)
     assert stack(sweep).beta.tolist() == [1.0, 2.0]
-
-
-@dataclass(frozen=True)
-class Orthogonal:
-    """An example with decoder Jacobians: columns should be orthogonal (here alone)."""
-
-    weight: float = 1.0
-
-    def __call__(self, p):
-        directions = torch.eye(p.z.shape[2]).to(p.z)
-        columns = [
-            torch.func.jvp(p.model.decode_mean, (p.z,), (direction.expand_as(p.z),))[1].flatten(2)
-            for direction in directions
-        ]
-        gram = torch.einsum("isbp,jsbp->sbij", torch.stack(columns), torch.stack(columns))
-        off = gram - torch.diag_embed(gram.diagonal(dim1=2, dim2=3))
-        return {"orthogonality": Term(off.square(), self.weight)}
-
-
-CONVOLUTIONS = Conv(
-    encoder=((4, 4, 2, 1),), encoder_dense=(), decoder_dense=(), decoder=(), activation="tanh"
-)
-
-
-@pytest.mark.parametrize("network", [MLP((7,), "tanh", (7,), "tanh"), CONVOLUTIONS])
-def test_an_objective_may_penalise_the_jacobian(network, generator):
-    """Its value is that of the Jacobians, its gradient that of finite differences."""
-    model = build(ModelConfig(D, "diagonal", "bernoulli", network), (1, 4, 4), range(S)).double()
-    x = torch.rand(S, 3, 1, 4, 4, generator=generator).double()
-    noise = torch.randn(S, 3, D, generator=generator).double()
-
-    def loss():
-        return total(Orthogonal()(Pass(model, x, noise, 0, 100)))
-
-    z = Pass(model, x, noise, 0, 100).z.detach()
-    alone = model.member(1).eval()
-    alone = model.member(1).eval()
-    jacobians = decoder_jacobians(lambda z: alone.decode_mean(z[None])[0], z[1])
-    gram = jacobians.mT @ jacobians
-    off = gram - torch.diag_embed(gram.diagonal(dim1=1, dim2=2))
-    torch.testing.assert_close(loss()[1].detach(), off.square().sum() / 3)
-    weight = next(model.decoder.parameters())
-    (gradient,) = torch.autograd.grad(loss().sum(), weight)
-    step = torch.randn(weight.shape, generator=generator).double()
-    values = []
-    for sign in (1, -2):
-        with torch.no_grad():
-            weight += sign * 1e-5 * step
-        values.append(loss().sum().detach())
-    slope = (values[0] - values[1]) / 2e-5
-    torch.testing.assert_close((gradient * step).sum(), slope, rtol=1e-5, atol=1e-9)

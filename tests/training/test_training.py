@@ -295,7 +295,7 @@ def test_the_gradient_written_out_is_autograds(objective, family, activation, li
         configs[1] = replace(configs[1], objective=BetaVAE(2.0))  # a beta of its own
     pixels = torch.rand(100, 1, 2, 2, generator=torch.Generator().manual_seed(0))
     training = Training(configs, Dataset("toy", ArrayStore(pixels)))
-    assert explicit.applies(training.model, training.objective)
+    assert explicit.applies(training.model, training.config)
     p = training._draw("batch", "noise")
     terms, gradients = loss_and_gradients(training.model, training.objective, p.x, p.noise)
     expected = training.objective(p)
@@ -322,10 +322,11 @@ def test_a_subclass_and_another_objective_train_by_autograd():
     """Only what is listed takes the gradient that is written out, which is of BetaVAE itself."""
     own = replace(SMALL, objective=Doubled(0.01))
     annealed = replace(SMALL, objective=AnnealedVAE())
+    penalised = replace(SMALL, orthogonality=0.1)
     data = SMALL.data.load()
-    listed, *others = (Training([config], data) for config in (SMALL, own, annealed))
-    assert explicit.applies(listed.model, listed.objective)
-    assert not any(explicit.applies(each.model, each.objective) for each in others)
+    listed, *others = (Training([config], data) for config in (SMALL, own, annealed, penalised))
+    assert explicit.applies(listed.model, listed.config)
+    assert not any(explicit.applies(each.model, each.config) for each in others)
     p = others[0]._draw("batch", "noise")
     with pytest.raises(ValueError, match="must be exactly AE or BetaVAE, got Doubled"):
         loss_and_gradients(others[0].model, own.objective, p.x, p.noise)

@@ -1,14 +1,4 @@
-"""One forward pass, and the named terms an objective makes of it.
-
-An objective that needs decoder Jacobians takes them in forward mode, one latent at a time:
-
-    torch.func.jvp(p.model.decode_mean, (p.z,), (direction.expand_as(p.z),))[1]
-
-is the column of the Jacobian along `direction` (d,) for every member and observation, with the
-shape of the output. Autograd goes through it, so that it may stand in a term. Use networks without
-batch normalisation: it ties observations to each other, and torch's gradient of this derivative is
-wrong there in training.
-"""
+"""One forward pass, and the named terms an objective makes of it."""
 
 import copy
 import dataclasses

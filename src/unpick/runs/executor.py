@@ -103,7 +103,7 @@ def trains_together(config: RunConfig, shape: tuple[int, ...], runner: Runner) -
     """Whether members train as an ensemble: on a CPU, small ones whose gradient is written out."""
     if find_device(runner.device).type != "cpu":
         return True
-    written_out = explicit.applies(_sample_model(config, shape, runner), config.objective)
+    written_out = explicit.applies(_sample_model(config, shape, runner), config)
     return written_out and runner.precision == "fp32" and is_small(config, shape, runner)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_t
 from unpick.data import DataConfig
 from unpick.models import MLP, Conv, ModelConfig
 from unpick.models.posterior import family_of
-from unpick.names import is_later
+from unpick.names import LATER, is_later
 from unpick.objectives import BetaVAE, ObjectiveConfig, Paired
 
 MOST_WEIGHTS = 2**28  # a gigabyte, four with gradients and the moments of Adam
@@ -76,6 +76,8 @@ class RunConfig:
         steps: Optimiser steps; 0 leaves the first weights, a random decoder.
         batch: Observations a step.
         seed: Initial weights, order of the data, noise.
+        orthogonality: Weight of a penalty on the cosines between the decoder's columns
+            (`objectives.squared_cosines`), in the unit of the objective; 0 for none.
     """
 
     data: DataConfig
@@ -85,6 +87,7 @@ class RunConfig:
     steps: int = 10_000
     batch: int = 128
     seed: int = 0
+    orthogonality: float = field(default=0.0, metadata=LATER)
 
     def __post_init__(self) -> None:
         for name, least in (("steps", 0), ("batch", 2), ("seed", 0)):
@@ -98,6 +101,12 @@ class RunConfig:
             value = getattr(self.objective, entry.name)
             if entry.type is float and not 0 <= value < math.inf:
                 raise ValueError(f"{entry.name} must be finite and not negative, got {value}")
+        if not 0 <= self.orthogonality < math.inf:
+            raise ValueError(
+                f"orthogonality must be finite and not negative, got {self.orthogonality}"
+            )
+        if self.orthogonality and not self.objective.decodes:
+            raise ValueError(f"orthogonality must be 0 for {self.objective.name}: no decoder")
         if isinstance(self.objective, Paired) and self.batch % 2:
             raise ValueError(f"batch must be even for {self.objective.name}, got {self.batch}")
         if self.model.posterior not in self.objective.posteriors:

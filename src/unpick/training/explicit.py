@@ -24,6 +24,7 @@ from unpick.models.likelihood import Likelihood
 from unpick.models.networks import Activation, Dense
 from unpick.models.posterior import Family
 from unpick.objectives import AE, BetaVAE, ObjectiveConfig
+from unpick.training.config import RunConfig
 from unpick.training.parameters import lay_out
 
 # The objectives whose gradient is written out, each with its posteriors. By exact type: a subclass
@@ -36,15 +37,16 @@ LARGE = 5_000_000
 Array = np.ndarray
 
 
-def applies(model: Model, objective: ObjectiveConfig) -> TypeGuard[Autoencoder]:
-    """Whether the gradient is written out for this model and objective; if not, use autograd."""
-    config, network = model.config, model.config.network
+def applies(model: Model, config: RunConfig) -> TypeGuard[Autoencoder]:
+    """Whether the gradient is written out for what this run minimises; if not, use autograd."""
+    network = model.config.network
     return (
         type(model) is Autoencoder
         and type(network) is MLP
-        and config.posterior in WRITTEN_OUT.get(type(objective), ())
+        and model.config.posterior in WRITTEN_OUT.get(type(config.objective), ())
+        and config.orthogonality == 0
         and {network.encoder_activation, network.decoder_activation} <= ACTIVATE.keys()
-        and config.likelihood in DISTORTIONS
+        and model.config.likelihood in DISTORTIONS
         and all(p.device.type == "cpu" and p.dtype == torch.float32 for p in model.parameters())
     )
 

@@ -15,7 +15,16 @@ from unpick.data import Dataset, split
 from unpick.devices import Precision, autocast, check_precision, find_device, matrix_products
 from unpick.models import Model, NetworkFactory, build
 from unpick.models.posterior import Diagonal, family_of
-from unpick.objectives import Adversarial, HasCritic, Paired, Pass, stack, total
+from unpick.objectives import (
+    Adversarial,
+    HasCritic,
+    Paired,
+    Pass,
+    Term,
+    squared_cosines,
+    stack,
+    total,
+)
 from unpick.training import explicit
 from unpick.training.config import Adam, RunConfig
 from unpick.training.explicit import WrittenOut, features_first
@@ -82,7 +91,7 @@ class Training:
         self.adversarial = isinstance(self.objective, Adversarial)
         # In place of autograd, where the gradient is written out.
         self.written_out: WrittenOut | None = None
-        if precision == "fp32" and explicit.applies(self.model, self.objective):
+        if precision == "fp32" and explicit.applies(self.model, config):
             self.written_out = WrittenOut(self.model, self.objective, config.batch)
         self.step = 0
         self.stopped: dict[int, int] = {}  # member -> the step at which it diverged
@@ -171,6 +180,9 @@ class Training:
         with autocast(self.device, self.precision):
             p = self._draw("batch", "noise")
             terms = self.objective(p)
+            if self.config.orthogonality:
+                penalty = Term(squared_cosines(p), self.config.orthogonality)
+                terms = terms | {"orthogonality": penalty}
             values = {"loss": total(terms)} | {k: term.reduced() for k, term in terms.items()}
         gradients = self._gradients(values["loss"], networks)
         values = {name: value.detach() for name, value in values.items()}
