@@ -293,6 +293,28 @@ def test_recipes_on_record_are_what_they_were(name):
     assert found["ahead"]["after"] > found["ahead"]["before"]
 
 
+def test_a_recipe_computes_with_one_thread_however_many_cores_there_are(monkeypatch, tmp_path):
+    used = []
+
+    def make(config, runner, *, path):
+        used.append(torch.get_num_threads())
+        return config.data(path)
+
+    command = sys.modules["unpick.cli.perturb"]
+    monkeypatch.setattr("unpick.perturb.perturb", make)
+    monkeypatch.setattr("unpick.data.twins.read_document", lambda folder: {})
+    monkeypatch.setattr("unpick.perturb.recipes.compare_with_shipped", lambda *a: "")
+    monkeypatch.setattr(command, "announce_cost", lambda *a, **k: None)
+    monkeypatch.setattr(command, "judge_twin", lambda *a: None)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with pytest.raises(SystemExit, match="0"):
+        main(["perturb", "--recipe", "rooms", "--out", str(tmp_path / "twin")])
+    used.append(torch.get_num_threads())
+    torch.set_num_threads(before)
+    assert used == [1, 2]
+
+
 def test_a_twin_is_compared_with_the_one_on_record(monkeypatch):
     document = {
         "identity": "0123456789ab",
