@@ -1,12 +1,17 @@
 import importlib
 from functools import partial
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
 from hypothesis import settings
 from jaxtyping import config
 from threadpoolctl import threadpool_limits
+
+from shape_checks import checked
+
+jaxtyping.jaxtyped = checked  # what `--jaxtyping-packages` decorates with
 
 # They change the process that imports them: `tests/test_devices.py` gives them one of their own.
 collect_ignore = ["accelerator.py", "on_accelerator.py"]
