@@ -12,7 +12,7 @@ import torch
 
 from unpick.data.sprites import Sprites
 from unpick.data.synthetic import SynthLin
-from unpick.devices import check_precision, find_device, matrix_products
+from unpick.devices import check_precision, describe_processor, find_device, matrix_products
 from unpick.models import MLP, Conv, ModelConfig, build, networks
 from unpick.objectives import BetaVAE
 from unpick.runs import Runner, make
@@ -193,3 +193,18 @@ def test_batches_read_ahead_are_those_of_their_step():
             found = ahead.batch(purpose, step)
             assert torch.equal(found.x, later.batch(purpose, step).x)
         ahead.read_ahead(step + 1)
+
+
+def test_a_processor_is_named_by_instructions_and_by_model_where_linux_tells(monkeypatch):
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX9")
+    text = "processor\t: 0\nvendor_id\t: Maker\ncpu family\t: 7\nmodel\t\t: 3\nmodel name\t: X: Y"
+    monkeypatch.setattr(Path, "read_text", lambda self: f"{text}\n\n{text.replace('7', '8')}\n")
+    assert describe_processor() == "AVX9, Maker 7 3"
+    monkeypatch.setattr(Path, "read_text", lambda self: "processor : 0\nFeatures : fp\n")
+    assert describe_processor() == "AVX9"  # ARM tells no model in these words
+
+    def missing(self):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    assert describe_processor() == "AVX9"

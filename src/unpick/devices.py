@@ -6,6 +6,7 @@ A configuration never names a device: it says what is computed, not where.
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -52,6 +53,22 @@ def cuda_devices() -> int:
 
 def _has_mps() -> bool:
     return torch.backends.mps.is_available()
+
+
+def describe_processor() -> str:
+    """What last bits of sums depend on: the instructions in use and, where Linux tells, the CPU.
+
+    Two processors with the same instructions may round differently: libraries choose by model.
+    """
+    instructions = torch.backends.cpu.get_cpu_capability()
+    try:
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    except OSError:
+        return instructions
+    pairs = (line.partition(":") for line in first.splitlines())
+    told = {name.strip(): value.strip() for name, _, value in pairs}
+    named = [told[key] for key in ("vendor_id", "cpu family", "model") if key in told]
+    return ", ".join([instructions, " ".join(named)] if named else [instructions])
 
 
 def check_precision(precision: Precision, device: torch.device) -> None:

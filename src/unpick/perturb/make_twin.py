@@ -13,7 +13,7 @@ from torch import Tensor
 from unpick.data import Dataset, Perturbed
 from unpick.data.dataset import Store
 from unpick.data.twins import load_pixels, reflect, save_twin
-from unpick.devices import threads
+from unpick.devices import describe_processor, threads
 from unpick.perturb.config import PerturbConfig
 from unpick.perturb.contest import Contest, Losses, train_in_slices
 from unpick.perturb.pictures import draw_pictures
@@ -80,8 +80,7 @@ def perturb(config: PerturbConfig, runner: Runner, *, path: str = "") -> Perturb
             "largest change": float(table.abs().max()),
             "mean change": float(size[level].mean()),
             "varying": varying_share(dataset.store, table, level),
-            "environment": disk.environment()
-            | {"processor": torch.backends.cpu.get_cpu_capability()},
+            "environment": disk.environment() | {"processor": describe_processor()},
             "log": contest.log,
         }
         draw_pictures(contest, table, level, twin.folder)

@@ -55,7 +55,7 @@ RECIPES: Mapping[str, PerturbConfig] = {
             Adam(1e-3),
             steps=2000,
             batch=64,
-            seed=3,  # which entangles; 9 does not
+            seed=3,  # which entangles; others do not
         ),
         epsilon=0.175,
         restarts=7,
@@ -93,8 +93,6 @@ def compare_with_shipped(name: str, document: Mapping[str, Any]) -> str:
         document: The twin.json of the twin that was made.
     """
     ours, theirs = record(document), shipped()[name]
-    if "sha256" not in theirs:
-        return "no twin of this recipe is on record, so there is no checksum to compare with"
     if ours["sha256"] == theirs["sha256"]:
         return f"the twin is the shipped one to the bit: sha256 {ours['sha256'][:12]}"
     machines = [
