@@ -60,7 +60,10 @@ def _summary(judgements: Sequence[Judgement]) -> str:
     """A sentence with the number of each verdict."""
     counts = Counter(judgement.word for judgement in judgements)
     verdicts = ", ".join(f"{counts[word]} {PLURALS[word]}" for word in PLURALS if counts[word])
-    return f"{len(judgements)} claims: {verdicts}"
+    both = sum(bool(judgement.charitable) for judgement in judgements)
+    some = "all" if both == counts["does not follow as printed"] else both
+    also = f"; {some} of these hold if read charitably" if both else ""
+    return f"{len(judgements)} claims: {verdicts}{also}"
 
 
 def entry_notes(judgement: Judgement) -> list[Note]:

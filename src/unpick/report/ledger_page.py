@@ -32,6 +32,9 @@ LEAD = (
     "right and the claim stands. Approximate: to a leading order, with the measured error. Does "
     "not follow as printed: there is a counterexample; less holds, or more must be assumed. Slips "
     "in a proof of something true are told in a remark.",
+    "What passes is computed; what counts as the printed reading, and as one that the author can "
+    "have meant, is our judgement. Formulas were read in text extracted from the published PDFs, "
+    "so that a single sign, index, exponent or bracket may be a slip of that text.",
 )
 COMMAND = "unpick theory"
 

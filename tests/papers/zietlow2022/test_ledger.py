@@ -36,6 +36,17 @@ def test_counterexamples_are_told(name, words):
     assert words in judge(LEDGER[name]).printed.text
 
 
+@pytest.mark.parametrize("k", [(3.0, 1.0), (2.0, 1.0)])
+def test_steps_of_theorem_2_hold_with_free_noise(k):
+    """Read charitably: the bound of Z-E5.44 is reached, at the V = I of Z-E5.37."""
+    assert all(judge(LEDGER[name]).charitable for name in ("Z-E5.37", "Z-E5.44"))
+    cost, decoder = zietlow_pca.best_decoder(np.diag(k), None, "unit")
+    variances = np.prod(k) / np.square(k)  # their product is 1
+    assert cost == pytest.approx(LEDGER["Z-E5.44"].printed(np.array(k), variances))
+    assert cost == pytest.approx(LEDGER["Z-E5.37"].printed(np.array(k), variances))
+    assert mixing(np.linalg.svd(decoder)[2]) < 1e-3
+
+
 def test_a_trace_needs_symmetry():
     m = np.array([[1.0, -1.0], [1.0, 1.0]])
     assert np.linalg.eigvalsh(m + m.T).min() > 0

@@ -199,10 +199,11 @@ DROPPED_V = Entry(
         r"\frac{k_1}{k_2} > \frac{\sigma_2^2}{\sigma_1^2}",
         _two_latents,
         changes="claim",
+        charitable=r"The text does not say whether the noise is optimised along. $V = I$ is taken "
+        r"from theorem 1, where it is; then $\sigma_j \propto 1 / k_j$, which fulfils the "
+        "condition. With free noise the step holds.",
     ),
-    remark=r"A reading: the text does not say whether the noise is optimised along. $V = I$ is "
-    r"taken from theorem 1, where it is; then $\sigma_j \propto 1 / k_j$, which fulfils the "
-    "condition: noise that has settled does no harm.",
+    remark="Searches with free noise end at $V = I$, up to signs and order (Z-T2).",
 )
 
 EQUALITY = Entry(
@@ -227,10 +228,12 @@ EQUALITY = Entry(
         r"k_1 \geq k_2 \ldots, \; \sigma_1 \leq \sigma_2 \ldots",
         paired,
         changes="claim",
+        charitable=r"If the noise is optimised along, as in theorem 1, then "
+        r"$\sigma_j \propto 1 / k_j$. The best $U$ then reaches the bound, and the step holds.",
     ),
     remark="Eq. 5.42 and 5.44 are right: they are proposition 7 (Z-P7). What the proof concludes "
     "stands too: with distinct noise variances the best $U$ has principal directions, whether the "
-    "bound is reached or not. If the noise is free, it is reached.",
+    "bound is reached or not.",
 )
 
 ENTRIES = (LINEAR_VAE, DROPPED_V, EQUALITY)
