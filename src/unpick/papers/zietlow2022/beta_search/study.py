@@ -11,6 +11,7 @@ from unpick.data.synthetic import SynthLin, SynthNonlin
 from unpick.objectives import BetaVAE
 from unpick.papers.zietlow2022.beta_search.figures import BetaPanel, beta_search
 from unpick.papers.zietlow2022.chapter3 import CLOUDS, NOTES, Data, printed_beta, setting
+from unpick.study.comparison import above
 from unpick.study.study import Cell, Claim, Drawing, Outcome, Results, Scale, Study, Verdict
 from unpick.study.sweep import COLLAPSED, complete_sweep, sweep, sweep_table
 
@@ -118,7 +119,11 @@ def discrete(results: Results) -> Verdict:
 
 
 def rule_works(row: str, results: Results) -> Verdict:
-    """The rule's beta is within a factor of three of one of the best."""
+    """The rule's beta is within a factor of three of one of the best.
+
+    It holds if a beta that near is decided to be as good as the best one, and fails if all of them
+    are decided to be worse.
+    """
     search = complete_sweep(results, row)
     if not search:
         return Verdict(None, "")
@@ -127,10 +132,18 @@ def rule_works(row: str, results: Results) -> Verdict:
         return Verdict(False, f"{'no' if found is None else 'at every beta a'} latent is lost")
     off = min(max(found / beta, beta / found) for beta in good)
     spread = f"{min(good):.2g}" + (f" to {max(good):.2g}" if len(good) > 1 else "")
-    evidence = f"{found:.2g}, best {spread} (a factor of {off:.2g})"
+    top = search[good[0]].values["DS"]
+    near = {b: o.values["DS"] for b, o in search.items() if max(found / b, b / found) <= 3}
+    worse = {beta: above(top, ds) for beta, ds in near.items()}
+    closest = min(worse, key=lambda beta: worse[beta].difference)
+    evidence = f"{found:.2g}, best {spread} (a factor of {off:.2g}); DS at the best less that "
+    evidence += f"at {closest:.2g} (95 % interval): {worse[closest]}"
     if all(outcome.mean("active") < FACTORS[ROWS[row]] for outcome in search.values()):
         evidence += "; over-pruned at every beta of the search"
-    return Verdict(off <= 3, evidence)
+    if any(above(ds, top - AS_GOOD).holds for ds in near.values()):
+        return Verdict(True, evidence)
+    fails = all(each.holds for each in worse.values())
+    return Verdict(False if fails else None, evidence, undecided=not fails)
 
 
 def draw(results: Results) -> Figure | None:
