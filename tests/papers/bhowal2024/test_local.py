@@ -187,8 +187,8 @@ def test_orders_of_models(values, rises, largest, least):
 
 def test_shares_and_where_a_gain_comes_from():
     printed = {"linear": Printed(0.5), "nonlinear": Printed(0.4)}  # a fifth
-    for nonlinear, holds in ((0.17, True), (0.19, False)):
-        some = outcome(printed=printed, linear=[0.2], nonlinear=[nonlinear])
+    for nonlinear, holds in (([0.17, 0.17], True), ([0.19, 0.191], False), ([0.17, 0.19], None)):
+        some = outcome(printed=printed, linear=[0.2, 0.2], nonlinear=nonlinear)
         assert claims.gains_as_published(results(some)).holds is holds
     unprinted = results(outcome(linear=[0.2], nonlinear=[0.1]))
     assert claims.gains_as_published(unprinted).holds is None

@@ -206,6 +206,10 @@ def test_verdicts_on_factors():
     assert claims.middle_position(with_told("1500 to 2500", x=0.5)).holds is False
     assert claims.no_late_position(good).holds is True
     assert claims.no_late_position(with_told("2500 to 3000", y=0.9)).holds is False
+    assert claims.in_sight("1500 to 2500", good).holds is False  # of 1 % of the variance
+    assert claims.in_sight("first 10", good).holds is True
+    assert claims.out_of_sight("2500 to 3000", good).holds is True
+    assert claims.out_of_sight("first 10", good).holds is False
 
 
 def test_verdicts_on_the_order_of_the_table():

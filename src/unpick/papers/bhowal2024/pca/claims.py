@@ -1,6 +1,7 @@
 """What Bhowal et al. (2024, appendix A.8.6) say of principal axes, as predicates."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -105,6 +106,21 @@ def no_late_position(survey: Survey) -> Verdict:
     evidence = f"with {survey.held['2500 to 3000']:.4%} of the variance they predict x to "
     evidence += f"{last['x']:.2f}, y to {last['y']:.2f}"
     return Verdict(max(last["x"], last["y"]) < 0.5, evidence)
+
+
+def in_sight(axes: str, survey: Survey) -> Verdict:
+    """What these axes draw can be seen: they hold 10 % of the variance, more than a blank image.
+
+    A picture is what the paper judges by; `predicted` asks what could be computed from one.
+    """
+    held = survey.held[axes]
+    return Verdict(bool(held >= 0.1), f"they hold {held:.2g} of the variance")
+
+
+def out_of_sight(axes: str, survey: Survey) -> Verdict:
+    """They hold less."""
+    seen = in_sight(axes, survey)
+    return replace(seen, holds=not seen.holds)
 
 
 def falling_order(printed: Float[Array, "k"] = PRINTED) -> Verdict:

@@ -1,5 +1,7 @@
 """Images from chosen principal axes (Bhowal et al. 2024, appendix A.8.6, table 7, figure 5)."""
 
+from functools import partial
+
 from unpick.papers.bhowal2024.pca import claims
 from unpick.papers.bhowal2024.pca.claims import on_survey
 from unpick.papers.bhowal2024.pca.figures import draw_heart, draw_table
@@ -32,7 +34,9 @@ rows, which are pixels, instead of its columns. This is our reading; the authors
 We say that axes capture a factor if it can be predicted from the coordinates on them.
 (Orientation is left out: it is an angle, and for a square known up to a quarter turn.) That is
 less than being visible. The position can be predicted from every set, since even axes without a
-visible effect change an image where the sprite is.""",
+visible effect change an image where the sprite is. The paper judges by pictures, so the last two
+sets are also judged by whether one would see anything: by a tenth of the variance, which is what
+a blank image may have.""",
     claims=(
         Claim(
             "The error falls as more axes are added.",
@@ -62,6 +66,14 @@ visible effect change an image where the sprite is.""",
         Claim(
             "Axes 2500 to 3000 do not capture the position.",
             on_survey(claims.no_late_position),
+        ),
+        Claim(
+            "The same two, read as what one sees: axes 1500 to 2500 show something.",
+            on_survey(partial(claims.in_sight, "1500 to 2500")),
+        ),
+        Claim(
+            "And axes 2500 to 3000 show nothing, so no position either.",
+            on_survey(partial(claims.out_of_sight, "2500 to 3000")),
         ),
         Claim(
             "As printed: table 7 has its axes in order of falling variance.",
