@@ -59,8 +59,9 @@ def fit_released_decoder(
 
     Momentum 0.9, rate 0.1 (tanh) or 1e-4 (linear). The mean over pixels makes the gradient small,
     so the matrix stays near its start: at 1024 pixels it has moved by 0.01 % after one step, the
-    code's default, and by half after 1000, still far worse than no fit at all. A term of the
-    code's loss that rewards orthogonality for one model and punishes it for others is left out.
+    code's default, and by half after 1000, still far worse than no fit at all. This is the fit
+    of tables 1 and 2. In that for the OD-Score the code adds a term to the loss, which rewards
+    orthogonality for one model and punishes it for others; it is left out.
 
     Args:
         decode: Maps latents (n, d) to observations (n, ...), each on its own.

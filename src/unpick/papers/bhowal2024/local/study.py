@@ -60,8 +60,8 @@ is A^2 for a perfect fit and 0 for one as good as nothing; for the Jacobian it p
 norm. So published numbers and ours have different units, and none of ours is a failed attempt at
 theirs. What can be compared is their order, and the share of the linear error that the
 nonlinearity removes. "released" marks what that code prints with its defaults: ten draws, one step
-of gradient descent from a random start. We leave out a term of its loss that differs by model.
-Which settings made the tables is not known.
+of gradient descent from a random start (and sixteen draws to test, where we take ten). Which
+settings made the tables is not known.
 
 P-values are one-sided, of Wilcoxon's signed ranks over the observations of one model; for the loss
 they compare each observation's own error, which need not agree with the error of the sum. The
