@@ -48,7 +48,8 @@ def best_posteriors(size: int, deviation: float) -> tuple[float, float]:
         return total.item(), gradient.numpy()
 
     start = np.concatenate([norm.ppf(t), np.full(size, -2 * np.log(size))])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    options = {"maxiter": 1000, "ftol": 1e-10, "gtol": 1e-7}  # 32 points need 500 iterations
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     error, _, log_variance = parts(torch.from_numpy(found.x))
     return float(log_variance.exp().mean()), float(error.mean().sqrt())
 
