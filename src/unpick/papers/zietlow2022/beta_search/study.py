@@ -188,8 +188,8 @@ DS, and any other within 0.01 of it. DtO means nothing where fewer than two late
 
 The search has as many latents as factors, as the thesis's table 3.1. So the rule waits until a
 latent is lost that is needed. With spare latents, which the tip may have in mind, one of those
-should collapse first, at a smaller beta. That was not tried, so what fails here is the rule for a latent
-space of the right size.
+should collapse first, at a smaller beta. That was not tried, so what fails here is the rule for a
+latent space of the right size.
 
 The rule finds where a latent is lost, so it is near the best beta only if DS stays on its plateau
 up to there. For the linear cloud it does. For the nonlinear one DS falls long before, since more
