@@ -30,8 +30,9 @@ the same for every gamma^2; the IMA objective is this less the IMA contrast. The
 noise has another one, which depends on gamma^2 and tends to the first. Only this one bounds the
 ELBO of an observation. On average it lies below the first, and so does ELBO*.
 
-The code that made the published figure was not released, only its results. Neither the weights
-nor the number of sources of its mixings are known. The stored ELBO* tends to the IMA objective of
+The results of the published figure are stored in `notebooks/synth_plots.ipynb` of
+rpatrik96/ima-vae (commit 821b6e2). We found no code there that makes them. Neither the weights
+nor the number of sources of the mixings are known to us. The stored ELBO* tends to the IMA objective of
 the true mixing, not to that of a better one. This suggests that their decoder was held at the
 truth, as here; their encoders were trained. Contrast, scale and perhaps dimension differ, so
 curves can be compared in kind, not point by point: stored log-likelihood 14.851, IMA objective
