@@ -32,12 +32,12 @@ ELBO of an observation. On average it lies below the first, and so does ELBO*.
 
 The results of the published figure are stored in `notebooks/synth_plots.ipynb` of
 rpatrik96/ima-vae (commit 821b6e2). We found no code there that makes them. Neither the weights
-nor the number of sources of the mixings are known to us. The stored ELBO* tends to the IMA objective of
-the true mixing, not to that of a better one. This suggests that their decoder was held at the
-truth, as here; their encoders were trained. Contrast, scale and perhaps dimension differ, so
-curves can be compared in kind, not point by point: stored log-likelihood 14.851, IMA objective
-7.779 (contrast 7.072), ELBO* from 2.564 to 7.697; inside the class 0.392 and ELBO* from 0.239 to
-0.387.""",
+nor the number of sources of the mixings are known to us. The stored ELBO* tends to the IMA
+objective of the true mixing, not to that of a better one. This suggests that their decoder was
+held at the truth, as here; their encoders were trained. Contrast, scale and perhaps dimension
+differ, so curves can be compared in kind, not point by point: stored log-likelihood 14.851, IMA
+objective 7.779 (contrast 7.072), ELBO* from 2.564 to 7.697; inside the class 0.392 and ELBO* from
+0.239 to 0.387.""",
     claims=(
         Claim(
             "Outside the class: as gamma^2 grows, the difference between ELBO* and the "
