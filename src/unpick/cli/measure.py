@@ -3,12 +3,13 @@
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, make_dataclass
+from dataclasses import asdict, dataclass, field, make_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unpick.arguments import Arguments, fail, load_function, parse, write
+from unpick.cli.place import Place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,12 +32,14 @@ class MeasureOptions:
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         model: FILE.py:function that made the networks, if they are your own; this file is run.
         csv: Write one line a run and measure to this file, too.
+        place: This process, or a cluster.
     """
 
     json: bool = False
     device: str = "auto"
     model: str = ""
     csv: Path | None = None
+    place: Place = field(default_factory=partial(Place, "here"))
 
 
 def measure(arguments: Arguments) -> None:
@@ -57,8 +60,8 @@ def measure(arguments: Arguments) -> None:
 
     from unpick.pages import print_table, score_table
     from unpick.pages.table_file import write_csv
-    from unpick.probe.card import CardOptions, measure_card
-    from unpick.runs import read
+    from unpick.probe.card import CardOptions, measure_card, measure_on_cluster
+    from unpick.runs import Runner, read
     from unpick.training.progress import status_line
 
     whole = make_dataclass("Measure", [("options", MeasureOptions), ("card", CardOptions)])
@@ -74,7 +77,12 @@ def measure(arguments: Arguments) -> None:
         runs.append(run)
     console, cards = Console(), {}
     datasets = {data: data.load() for data in {run.config.data for run in runs}}
+    runner = Runner(
+        device=parsed.options.device, network=parsed.options.model, **vars(parsed.options.place)
+    )
     with status_line() as show:
+        if runner.on_cluster:
+            measure_on_cluster(runs, datasets, parsed.card, runner, show)
         for run in runs:
             dataset = datasets[run.config.data]
             on_progress = partial(_show_progress, show, run.path.name)
@@ -190,6 +198,8 @@ folder and taken again only if its code or settings change. Several runs add a s
   --json        JSON, with matrices and values per factor
   --csv FILE    write one line a run and measure, with the ends of its interval
   --device D    auto (a GPU if there is one; the default), cpu, cuda, cuda:1, mps
+  --on PLACE    here (the default), ray (the cluster of RAY_ADDRESS, or one that is started on this
+                machine) or ray://HOST:PORT: the runs are measured side by side
   --model FILE.py:function
                 made the networks of the runs, if they are your own; this file is run
 

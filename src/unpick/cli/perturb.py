@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from unpick.arguments import Arguments, fail, parse, take_option, write
+from unpick.cli.place import Place
 from unpick.cli.train import Source, train_options
 from unpick.names import pick
 
@@ -43,6 +44,7 @@ class PerturbOptions:
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
         jobs: Worker processes; 0 is one a core, or one on a GPU.
+        place: Worker processes here, or a cluster.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
         progress: Show progress bars.
@@ -69,6 +71,7 @@ class PerturbOptions:
     device: str = "auto"
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
+    place: Place = field(default_factory=Place)
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
     progress: bool = True
@@ -88,6 +91,7 @@ class RecipeOptions:
         out: The folder of the twin; by default one in the folder of rendered data.
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         jobs: Worker processes; 0 is one a core, or one on a GPU.
+        place: Worker processes here, or a cluster.
         runs: The folder of run folders.
         progress: Show progress bars.
     """
@@ -95,6 +99,7 @@ class RecipeOptions:
     out: str = ""
     device: str = "auto"
     jobs: int = 0
+    place: Place = field(default_factory=Place)
     runs: Path = Path("runs")
     progress: bool = True
 
@@ -141,6 +146,7 @@ def perturb(arguments: Arguments) -> None:
         device=options.device,
         checkpoint_seconds=options.checkpoint_seconds,
         precision=options.precision,
+        **vars(options.place),
     )
     announce_cost(config, runner, options.out, agreed=options.yes)
     judge_twin(make_twin(config, runner, path=options.out), config.choose.upper())
@@ -157,7 +163,13 @@ def make_recipe(name: str, arguments: Arguments) -> None:
 
     config = pick(RECIPES, name, "recipe")
     keep_memory()
-    runner = Runner(options.runs, options.jobs, options.progress, device=options.device)
+    runner = Runner(
+        options.runs,
+        options.jobs,
+        options.progress,
+        device=options.device,
+        **vars(options.place),
+    )
     with threads(1):  # the number of threads changes last bits, and with them the checksum
         announce_cost(config, runner, options.out, agreed=True)
         twin = make_twin(config, runner, path=options.out)

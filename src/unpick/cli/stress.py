@@ -1,7 +1,7 @@
 """`unpick stress`."""
 
 import math
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ from unpick.arguments import (
     value_of,
     write,
 )
+from unpick.cli.place import Place
 from unpick.cli.train import ALSO, steps_of
 from unpick.names import pick
 
@@ -38,6 +39,7 @@ class StressOptions:
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
         jobs: Worker processes; 0 is one a core, or one on a GPU.
+        place: Worker processes here, or a cluster.
         runs: The folder of run folders.
         progress: Show progress bars.
     """
@@ -48,6 +50,7 @@ class StressOptions:
     device: str = "auto"
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
+    place: Place = field(default_factory=Place)
     runs: Path = Path("runs")
     progress: bool = True
 
@@ -142,6 +145,7 @@ def stress_objective(target: str, rest: Arguments, twin: "Perturbed") -> "Stress
         device=options.device,
         precision=options.precision,
         network=options.model,
+        **vars(options.place),
     )
     return run(config, twin, runner, seeds=options.seeds)
 
@@ -246,6 +250,7 @@ perturb --recipe sprites` makes a twin, which also names its original. Finished 
                for an objective: networks of your own; this file is run
   --device D   for an objective: auto (a GPU if there is one; the default), cpu, cuda, cuda:1, mps
   --jobs N     for an objective: worker processes; 0, the default, is one a core
+  --on PLACE   for an objective: processes (of this machine; the default), ray or ray://HOST:PORT
 
   unpick stress slow-vae --perturbed twin/ --seeds 5
   unpick stress my_model.py:fit --perturbed twin/"""

@@ -1,10 +1,11 @@
 """`unpick study` and `unpick studies`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from unpick.arguments import Arguments, fail, parse, write
+from unpick.cli.place import Place
 from unpick.names import pick
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class StudyOptions:
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
         jobs: Worker processes; 0 is one a core, or one on a GPU.
+        place: Worker processes here, or a cluster.
         runs: The folder of run folders.
         progress: Show progress bars.
         log: tensorboard writes event files into the run folders: `tensorboard --logdir runs`.
@@ -37,6 +39,7 @@ class StudyOptions:
     device: str = "auto"
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
+    place: Place = field(default_factory=Place)
     runs: Path = Path("runs")
     progress: bool = True
     log: Literal["none", "tensorboard"] = "none"
@@ -93,6 +96,7 @@ def study(arguments: Arguments) -> None:
             device=options.device,
             precision=options.precision,
             log=options.log,
+            **vars(options.place),
         )
         seeds = options.seeds or None
         results = run(
@@ -183,6 +187,9 @@ with the figures of all that was run.
   --precision P
                of matrix products: fp32 (the default), tf32 (CUDA only) or bf16
   --jobs N     worker processes; 0, the default, is one a core, or one on a GPU
+  --on PLACE   processes (of this machine; the default), ray (the cluster of RAY_ADDRESS, or one
+               that is started here) or ray://HOST:PORT; --cpus-per-run (1) and --gpus-per-run (0)
+               say what a group of members takes there
   --runs DIR   the folder of run folders (runs)
   --log tensorboard
                write event files into the run folders: `tensorboard --logdir runs`

@@ -1,7 +1,7 @@
 """`unpick train`."""
 
 import sys
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -18,6 +18,7 @@ from unpick.arguments import (
     value_of,
     write,
 )
+from unpick.cli.place import Place
 from unpick.names import pick
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def train(arguments: Arguments) -> None:
         precision=options.precision,
         network=options.model,
         log=options.log,
+        **vars(options.place),
     )
     if options.model:  # networks of your own may raise anything
         ours = (ValueError, OSError)
@@ -110,6 +112,7 @@ class TrainOptions:
         device: Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.
         precision: Of matrix products: fp32, tf32 (CUDA only) or bf16.
         jobs: Worker processes; 0 is one a core, or one on a GPU.
+        place: Worker processes here, or a cluster.
         runs: The folder of run folders.
         checkpoint_seconds: Time between checkpoints.
         progress: Show progress bars.
@@ -127,6 +130,7 @@ class TrainOptions:
     device: str = "auto"
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     jobs: int = 0
+    place: Place = field(default_factory=Place)
     runs: Path = Path("runs")
     checkpoint_seconds: float = 20.0
     progress: bool = True
@@ -260,6 +264,8 @@ ensemble, each with all seeds. Also: --lr for --learning-rate, --batch-size for 
 for as many steps as N passes over the training part have.
 
 --log tensorboard writes event files into the run's folder: `tensorboard --logdir runs`.
+--on ray trains on the cluster of RAY_ADDRESS, or on one that is started here; --on ray://HOST:PORT
+connects to one. There --cpus-per-run (1) and --gpus-per-run (0) say what a group of members takes.
 
   DATA       {data};
              or your own: a .npy, .npz, .csv or .parquet file, or a folder of images

@@ -2,21 +2,25 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
-from unpick.data import Dataset, split
+from unpick.data import DataConfig, Dataset, split
 from unpick.geometry import haar_distance, polarized_regime
 from unpick.metrics import UDR, Interval, MetricValue, Scorecard, metric_names, scorecard, udr
 from unpick.models.posterior import family_of
 from unpick.names import check_choices
-from unpick.probe.cache import Measure, measure_run, probe_run
+from unpick.probe.cache import Measure, is_measured, measure_run, probe_run
 from unpick.probe.measures import MEASURES, codes_and_factors
 from unpick.probe.probe import Probe
-from unpick.runs import Run
+from unpick.runs import Run, Runner, folder, read
+from unpick.training import RunConfig
+from unpick.training.progress import with_counts
 
 NAMES = {"active": "active latents"}
 NOTES = {
@@ -92,17 +96,12 @@ def measure_card(
 
     Geometry of the decoder if there is one, then every metric if the data set has factors.
     """
-    latents, family = run.config.model.latents, family_of(run.config.model.posterior)
-    names = metric_names(sampled=family.has_variance and not family.correlated)
-    metrics = [MetricRows(name, options.learner, options.draws) for name in names]
-    few = len(split(dataset).test) < LEAST
-    if not dataset.factors or latents < 2 or few:
-        metrics = []
+    latents, metrics = run.config.model.latents, metrics_of(run, dataset, options)
     # All at once, so that the data are encoded once.
     measures: tuple[Measure, ...] = (*MEASURES, *metrics)
     values = measure_run(run, measures, lambda: dataset, options.samples, on_progress)
     note, found = values.pop("note", ""), [values.pop(metric.name) for metric in metrics]
-    if dataset.factors and few:
+    if dataset.factors and len(split(dataset).test) < LEAST:
         note = f"Metrics of factors need {LEAST} test observations, a tenth of the data."
     rows = [
         MetricValue(NAMES.get(name, name), value, None, None, _note(name, values, latents), None)
@@ -112,6 +111,60 @@ def measure_card(
     for each in found:
         rows += scores_from_json(each)
     return Scorecard(tuple(rows), note)
+
+
+def metrics_of(run: Run, dataset: Dataset, options: CardOptions) -> list[MetricRows]:
+    """The metrics that a run on this data set has."""
+    latents, family = run.config.model.latents, family_of(run.config.model.posterior)
+    if not dataset.factors or latents < 2 or len(split(dataset).test) < LEAST:
+        return []
+    names = metric_names(sampled=family.has_variance and not family.correlated)
+    return [MetricRows(name, options.learner, options.draws) for name in names]
+
+
+def measure_on_cluster(
+    runs: Sequence[Run],
+    datasets: Mapping[DataConfig, Dataset],
+    options: CardOptions,
+    runner: Runner,
+    on_progress: Callable[[str], object],
+) -> None:
+    """Take what `measure_card` would take of each run, on a cluster; it is cached in the folders.
+
+    A folder that was renamed is left to this machine.
+    """
+    todo: dict[Path, list[Run]] = {}
+    for run in runs:
+        metrics = metrics_of(run, datasets[run.config.data], options)
+        measures: tuple[Measure, ...] = (*MEASURES, *metrics)
+        root = run.path.parent
+        if folder(run.config, root) == run.path and not is_measured(
+            run, measures, options.samples
+        ):
+            todo.setdefault(root, []).append(run)
+    for root, several in todo.items():
+        there = replace(runner, root=root)
+        calls = [((run.config,), there, options) for run in several]
+        there.run(measure_there, calls, *with_counts(on_progress))
+
+
+def measure_there(
+    configs: Sequence[RunConfig],
+    runner: Runner,
+    options: CardOptions,
+    on_progress: Callable[[str], object],
+) -> None:
+    """Take all measures of finished runs, somewhere else than where they are printed."""
+    for config in configs:
+        path = folder(config, runner.root)
+        run = read(path, runner.device, runner.factory)
+        if run is not None:
+            tell = partial(_tell, on_progress, path.name)
+            measure_card(replace(run, config=config), config.data.load(), options, tell)
+
+
+def _tell(on_progress: Callable[[str], object], run: str, measure: str) -> None:
+    on_progress(f"{run}: {measure}")
 
 
 def _note(name: str, values: Mapping[str, Any], latents: int) -> str:

@@ -113,16 +113,22 @@ def folder(config: RunConfig, root: Path) -> Path:
 
 
 def create(config: RunConfig, root: Path, device: str = "cpu", precision: str = "fp32") -> Path:
-    """Make the run's folder, if need be, and check that it is this configuration's.
+    """Make the run's folder, if need be, and record this environment.
 
     Every environment in which the run was trained is recorded, the latest last.
     """
-    path = folder(config, root)
-    path.mkdir(parents=True, exist_ok=True)
-    remove_partial_files(path)
+    path = claim(config, root)
     now = environment() | {"device": device, "precision": precision}
     now["data"] = checksums(config.data)
     record_environment(path, now)
+    return path
+
+
+def claim(config: RunConfig, root: Path) -> Path:
+    """Make the run's folder, if need be, and check that it is this configuration's."""
+    path = folder(config, root)
+    path.mkdir(parents=True, exist_ok=True)
+    remove_partial_files(path)
     if not (path / "config.json").exists():
         write(path / "config.json", dumps(config).encode())
     read_config(path)

@@ -61,9 +61,12 @@ def make(configs: Sequence[RunConfig], runner: Runner) -> list[Run]:
     shapes = {data: dataset.shape for data, dataset in datasets.items()}
     groups = plan(missing, shapes, runner)
     todo = sum(group_work(group, shapes, runner) for group in groups)
-    with Bars(runner.progress, todo if len(groups) > 1 else None) as bars:
-        if min(runner.workers, len(groups)) > 1:
-            runner.run(_work, [(group, runner) for group in groups], bars.update)
+    apart = bool(groups) and (runner.on_cluster or min(runner.workers, len(groups)) > 1)
+    several = len(groups) > 1 or runner.on_cluster
+    with Bars(runner.progress, todo if several else None) as bars:
+        if apart:
+            calls = [(group, runner) for group in groups]
+            runner.run(_work, calls, bars.update, bars.show_counts)
         else:
             here = [(group, runner, datasets[group[0].data]) for group in groups]
             runner.run(train_group, here, bars.update)
@@ -101,7 +104,7 @@ def plan(
 
 def trains_together(config: RunConfig, shape: tuple[int, ...], runner: Runner) -> bool:
     """Whether members train as an ensemble: on a CPU, small ones whose gradient is written out."""
-    if find_device(runner.device).type != "cpu":
+    if runner.trains_on.type != "cpu":
         return True
     written_out = explicit.applies(_sample_model(config, shape, runner), config)
     return written_out and runner.precision == "fp32" and is_small(config, shape, runner)
@@ -166,7 +169,7 @@ def _n_threads(states: Sequence[dict[str, Tensor]], small: bool) -> int:
     return max(1, min(before, os.cpu_count() or 1))
 
 
-def _work(configs: list[RunConfig], runner: Runner, show: Show) -> None:
+def _work(configs: Sequence[RunConfig], runner: Runner, show: Show) -> None:
     train_group(configs, runner, _load(configs[0].data), show)
 
 

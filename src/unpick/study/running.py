@@ -20,6 +20,8 @@ from unpick.probe.cache import read_values, save_values
 from unpick.probe.code import digest
 from unpick.runs import DamagedRun, Run, Runner, folder, make, read
 from unpick.study.study import Cell, Outcome, Results, Scale, Study
+from unpick.training import RunConfig
+from unpick.training.progress import with_counts
 
 OnProgress = Callable[[str], object]
 MANY = 8  # runs to measure; fewer are measured before worker processes have started
@@ -64,13 +66,18 @@ def measure(
 ) -> None:
     """Take the measures that are not cached yet, in worker processes; `collect` reads them."""
     todo = [
-        (study.read, run, cell.config.data, describe(study, cell, run))
+        (
+            (replace(run.config, data=cell.config.data),),
+            runner,
+            study.read,
+            describe(study, cell, run),
+        )
         for cell in cells
         for run in finished(cell, runner.root, seeds, runner.device)
         if run.results["stopped"] is None and not is_measured(run, study.read)
     ]
-    if runner.workers > 1 and len(todo) >= MANY:
-        runner.run(_measure, todo, on_progress)
+    if todo and (runner.on_cluster or (runner.workers > 1 and len(todo) >= MANY)):
+        runner.run(measure_apart, todo, *with_counts(on_progress))
 
 
 def describe(study: Study, cell: Cell, run: Run) -> str:
@@ -78,12 +85,20 @@ def describe(study: Study, cell: Cell, run: Run) -> str:
     return f"{study.name}: {cell.row}, {cell.column}, seed {run.config.seed}"
 
 
-def _measure(
-    measures: Sequence[Measure], run: Run, data: DataConfig, name: str, on_progress: OnProgress
+def measure_apart(
+    configs: Sequence[RunConfig],
+    runner: Runner,
+    measures: Sequence[Measure],
+    name: str,
+    on_progress: OnProgress,
 ) -> None:
+    """Take measures of finished runs in another process; they are cached in the run folders."""
     on_progress(name)
-    with suppress(DataMissing, DataDamaged, DamagedRun, NotFinite):  # `collect` will say so
-        measure_run(run, measures, partial(_load, data))
+    for config in configs:
+        with suppress(DataMissing, DataDamaged, DamagedRun, NotFinite):  # `collect` will say so
+            run = read(folder(config, runner.root), runner.device, runner.factory)
+            if run is not None:
+                measure_run(replace(run, config=config), measures, partial(_load, config.data))
 
 
 def collect(

@@ -13,10 +13,12 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column
+from rich.text import Text
 
 from unpick.training.config import RunConfig
 from unpick.training.loop import Tick, Training
 
+MOST_BARS = 20  # of single trainings, beside that of all
 EVERY = 30.0  # seconds between lines where there is no terminal
 
 
@@ -30,6 +32,22 @@ class ProgressUpdate(NamedTuple):
     work: float  # of the whole training, in any unit that trainings share
     terms: str
     stopped: dict[str, int]  # a name for each member that diverged, and when
+
+
+class Counts(NamedTuple):
+    """Where runs on a cluster stand."""
+
+    nodes: int  # that work
+    running: int
+    waiting: int
+    done: int
+    failed: int
+    reasons: tuple[str, ...] = ()  # of the failures
+
+    def __str__(self) -> str:
+        names = ("running", "waiting", "done", "failed")
+        counts = (f"{getattr(self, name)} {name}" for name in names)
+        return ", ".join([f"{self.nodes} node{'s' * (self.nodes != 1)}", *counts])
 
 
 def progress_update(training: Training, tick: Tick) -> ProgressUpdate:
@@ -109,6 +127,31 @@ def status_line(text: str = "") -> Iterator[Callable[[str], None]]:
         status.stop()
 
 
+def with_counts(
+    show: Callable[[str], object],
+) -> tuple[Callable[[str], None], Callable[[Counts], None]]:
+    """Two functions to report to: what is being done, and where all of it stands on a cluster.
+
+    Args:
+        show: Called with a line that has both, and the time left.
+    """
+    began, parts = time.monotonic(), {"text": "", "counts": ""}
+
+    def on_progress(text: str) -> None:
+        parts["text"] = text
+        show("  ".join(part for part in parts.values() if part))
+
+    def on_counts(counts: Counts) -> None:
+        parts["counts"] = str(counts)
+        if counts.done:
+            rest = (counts.running + counts.waiting) / counts.done
+            left = timedelta(seconds=round(rest * (time.monotonic() - began)))
+            parts["counts"] += f", about {left} left"
+        on_progress(parts["text"])
+
+    return on_progress, on_counts
+
+
 class Bars:
     """One progress bar for each training. If not enabled, only stopped members are printed.
 
@@ -141,6 +184,8 @@ class Bars:
         self.announced: set[str] = set()
         self.work, self.done, self.before = work or 0.0, dict[str, float](), dict[str, float]()
         self.whole = None if work is None else self._add("everything", work)
+        self.counts = ""
+        self.shown: set[str] = set()
 
     def __enter__(self) -> "Bars":
         return self
@@ -151,7 +196,7 @@ class Bars:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.tasks:
+        if self.progress.live.is_started:  # else it would print an empty line
             self.progress.stop()
 
     def update(self, update: ProgressUpdate) -> None:
@@ -174,7 +219,11 @@ class Bars:
             total = self.work - sum(self.before.values())
             self.progress.update(self.whole, completed=sum(self.done.values()), total=total)
             over = update.work > 0 and update.step == update.total  # waiting is no work
-            self.progress.update(task, visible=not over)
+            if over:
+                self.shown.discard(update.key)
+            elif len(self.shown) < MOST_BARS:
+                self.shown.add(update.key)
+            self.progress.update(task, visible=update.key in self.shown)
         if self.lines is not None:
             waits = update.work == 0 and update.key not in self.announced  # said at once
             self.lines.write(self._line(update, speed), now=waits)
@@ -184,6 +233,19 @@ class Bars:
             step = update.stopped[name]
             self.progress.console.print(f"{name}: diverged at step {step}, not finite; frozen")
 
+    def show_counts(self, counts: Counts) -> None:
+        """Show where runs on a cluster stand, and why some failed."""
+        self.counts = str(counts)
+        if self.whole is not None:
+            self.progress.start()  # the first worker may take a while
+            self.progress.update(self.whole, terms=self.counts)
+        if self.lines is not None:
+            self.lines.write(self.counts)
+        for reason in counts.reasons:
+            if reason not in self.announced:
+                self.announced.add(reason)
+                self.progress.console.print(Text(f"failed: {reason}"), soft_wrap=True)
+
     def _line(self, update: ProgressUpdate, speed: str) -> str:
         """Everything, if there are several trainings, then the one that was just updated."""
         whole = self.progress.tasks[0]  # everything, or the only training
@@ -191,7 +253,7 @@ class Bars:
         left = "" if seconds is None else f"{timedelta(seconds=round(seconds))} left"
         parts = [f"{update.label} {update.step} of {update.total}", speed, left, update.terms]
         if self.whole is not None:
-            parts.insert(0, f"everything {whole.percentage:.0f} %")
+            parts[:0] = [f"everything {whole.percentage:.0f} %", self.counts]
         return "  ".join(part for part in parts if part)
 
     def _add(self, label: str, total: float | int, completed: int = 0) -> TaskID:
