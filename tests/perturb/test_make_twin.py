@@ -265,7 +265,6 @@ def test_a_long_time_is_told_before_and_days_need_a_yes(
 
 @pytest.mark.parametrize(("name", "data"), [("sprites", "sprites")])  # rooms: of 16 pixels
 def test_recipes_are_the_twins_of_the_study_that_measured_them(name, data):
-    """The same change against the same two restarts, found among fewer."""
     study, recipe = change(data, "standard"), RECIPES[name]
     cells = json.loads((RESULTS / "thesis-4.json").read_text())["cells"]
     migs = {
@@ -273,12 +272,8 @@ def test_recipes_are_the_twins_of_the_study_that_measured_them(name, data):
         for cell in cells
         if cell["row"].startswith(data) and cell["column"] == "beta-VAE"
     }
-    scores = migs["original"]
-    ours = [candidate.seed for candidate in recipe.candidates()]
-    assert {min(scores, key=scores.get), max(scores, key=scores.get)} == {ours[0], ours[-1]}
-    same = replace(recipe, base=replace(recipe.base, seed=0), restarts=study.restarts)
-    assert same == study
-    assert shipped()[name]["measured"] == {"seeds": len(scores)} | {
+    assert recipe == study
+    assert shipped()[name]["measured"] == {"seeds": len(migs["original"])} | {
         twin: pytest.approx(np.mean([*migs[twin].values()]), abs=6e-5)
         for twin in ("original", "noisy", "perturbed")
     }
