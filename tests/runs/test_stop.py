@@ -8,6 +8,14 @@ import pytest
 from unpick.runs.stop import stoppable
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Who runs the tests in the background ignores Ctrl-C, and so would they."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_wait_until_somebody_looks(number):
     before = signal.getsignal(number)
