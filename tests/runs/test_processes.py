@@ -109,7 +109,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path):
         assert seen  # it was under way when it was killed
         kill(process)
         process.communicate()
-    runs = make(FOUR, Runner(root, jobs=2, progress=False, checkpoint_seconds=0.1))
+    runs = make(FOUR, Runner(root, jobs=1, progress=False, checkpoint_seconds=0.1))
     assert [run.path.name for run in runs] == [run.path.name for run in expected]
     assert digests(runs) == digests(expected)
     assert [record["step"] for record in runs[0].log()] == list(range(15, 3001, 15))

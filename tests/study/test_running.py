@@ -6,8 +6,8 @@ import pytest
 
 from unpick.data import DataDamaged
 from unpick.data.synthetic import SynthLin
-from unpick.papers import STUDIES
 from unpick.probe import is_measured
+from unpick.probe.measures import reconstruction
 from unpick.runs import Runner, make
 from unpick.study import Cell, Study, collect, running
 from unpick.training import preset
@@ -19,10 +19,10 @@ def test_many_readings_are_taken_by_workers(tmp_path, monkeypatch):
     cells = [Cell("a", "b", config, 2)]
     monkeypatch.setattr(running, "MANY", 2)
     runs, told = make(cells[0].configs(), Runner(tmp_path, jobs=1, progress=False)), []
-    study = STUDIES["thesis-3.3"]
+    study = Study("tiny", "t", "s", "", lambda scale: cells, read=(reconstruction,))
     running.measure(study, cells, Runner(tmp_path, 2), None, told.append)
     assert all(is_measured(run, study.read) for run in runs)
-    assert sorted(told) == [f"thesis-3.3: a, b, seed {k}" for k in (0, 1)]
+    assert sorted(told) == [f"tiny: a, b, seed {k}" for k in (0, 1)]
     told.clear()
     running.measure(study, cells, Runner(tmp_path, 2), None, told.append)
     assert not told  # they are there
