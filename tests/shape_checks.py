@@ -6,7 +6,7 @@ Here beartype alone checks a function without arrays; arrays are checked once, f
 
 from dataclasses import is_dataclass
 from functools import partial, wraps
-from inspect import isclass
+from inspect import isclass, isgeneratorfunction
 from typing import get_args, get_type_hints
 
 from beartype import BeartypeConf, beartype
@@ -27,7 +27,8 @@ def checked(thing=None, *, typechecker=beartype):
         hints = get_type_hints(thing, include_extras=True)
     except NameError:  # the class that is being defined, or what only mypy imports
         return jaxtyped(thing, typechecker=typechecker)
-    if "{" in str([*hints.values()]):  # a shape that refers to an argument
+    refers = "{" in str([*hints.values()])  # a shape that is an argument
+    if refers or isgeneratorfunction(thing):
         return jaxtyped(thing, typechecker=typechecker)
     with_types = types(thing)
     has_arrays = any(map(holds_array, hints.values()))

@@ -1,5 +1,6 @@
 """What `make test` decorates functions with refuses what jaxtyping's own decorator refuses."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -68,6 +69,20 @@ def test_what_does_not_fit_is_refused(decorate, case):
     function, *arguments = case
     with pytest.raises(TypeCheckError):
         decorate(function)(*arguments)
+
+
+def test_names_of_axes_in_a_generator_are_its_own(decorate):
+    @decorate
+    def rows(x: Float[Tensor, "n d"]) -> Iterator[Tensor]:
+        yield from x
+
+    @decorate
+    def first(x: Float[Tensor, "d n"]) -> Tensor:
+        return next(rows(x[:1]))
+
+    assert first(torch.ones(2, 3)).shape == (3,)
+    with pytest.raises(TypeCheckError):
+        next(rows(torch.ones(2)))
 
 
 def test_fields_of_a_dataclass_are_checked(decorate):
