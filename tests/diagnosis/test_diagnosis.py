@@ -152,6 +152,21 @@ def test_suspicious_outputs_are_mentioned(cloud):
     assert "take the logarithm" in found.findings[0].text
 
 
+@pytest.mark.parametrize(("shift", "word"), [(0.0, "x lies in [0, 1] but"), (30.0, "hardly")])
+def test_an_untrained_model_is_not_called_collapsed(cloud, shift, word):
+    """Nothing is active, but not because beta was too large."""
+    x = (cloud - cloud.min()) / (cloud.max() - cloud.min()) + shift
+
+    def encode(x):
+        return 0.1 * (x[:, :2] - shift), torch.full((len(x), 2), 0.3)
+
+    found = quietly(encode, lambda z: 2 * z @ torch.ones(2, 6) - 1, x)
+    verdict, *_, step = found.bottom_line
+    assert not found.active.any()
+    assert word in verdict
+    assert "with beta" not in step
+
+
 def test_an_autoencoder_has_no_beta(cloud):
     model = Linear(cloud)
     plain = quietly(lambda x: model.encode(x)[0], model.decode, cloud)

@@ -174,6 +174,10 @@ def test_diagnose_takes_a_model_and_factors_by_position(x):
     assert found.alignment.mean == same.alignment.mean
     with pytest.raises(ValueError, match="nothing may follow"):
         diagnose(Plain(), x, x[:, :1], x[:, :1])
+    factors = {"factors": x[:, :2], "factor_names": ["a", "b"], "show": False, "points": 20}
+    by_name, by_position = diagnose(Plain(), x, **factors), diagnose(Plain(), None, x, **factors)
+    assert by_name.findings == by_position.findings
+    assert "Factors" in [finding.title for finding in by_name.findings]
 
 
 class SideBySide(Base):

@@ -56,9 +56,10 @@ def judge_beta(
         return "undecided", None, Finding("Beta", "note", text)
     pruned = int((variance >= ACTIVE_BELOW).sum())
     if pruned and n_factors is None:
+        factors = "1 factor" if on == 1 else f"{on} factors"
         text = (
             f"Beta prunes {pruned} of {d} {noun}s ({state}). That is what the rule asks for "
-            f"(raise beta until a variance reaches one) if the data have about {on} factors; if "
+            f"(raise beta until a variance reaches one) if the data have about {factors}; if "
             "you expect more, lower it."
         )
         return "undecided", None, Finding("Beta", "note", text)

@@ -8,6 +8,7 @@ from unpick.diagnosis.beta import Beta
 from unpick.diagnosis.findings import ENOUGH, Finding
 
 BASES = {"Latents", "Posterior variances", "Local linearity"}  # findings that others rest on
+WORSE = -0.5  # share of variance: the mean of x, which a collapsed model gives, explains 0
 BROKEN = {"Decoder", "Decoder output", "Encoder output"}  # findings that nothing survives
 
 
@@ -55,7 +56,7 @@ def bottom_line(facts: Facts) -> tuple[str, ...]:
 
 def _verdict(facts: Facts) -> str:
     broken = [finding for finding in facts.findings if finding.title in BROKEN]
-    if broken and facts.beta == "over-pruned":
+    if _collapsed(facts):
         return "The model has collapsed: the decoder does not depend on its latents."
     if broken:
         return f"{broken[0].text.split('. ')[0].rstrip('.')}: nothing else can be relied on."
@@ -80,11 +81,18 @@ def _verdict(facts: Facts) -> str:
     )
 
 
+def _collapsed(facts: Facts) -> bool:
+    """Whether training cut the decoder off, and nothing is wrong with what it gives."""
+    titles = {finding.title for finding in facts.findings} & BROKEN
+    return titles == {"Decoder"} and facts.beta == "over-pruned"
+
+
 def _next_step(facts: Facts) -> str:
     titles = {finding.title: finding.mark for finding in facts.findings}
-    if BROKEN & titles.keys() and facts.beta != "over-pruned":
+    if BROKEN & titles.keys() and not _collapsed(facts):
         return "Next: mend the functions that were passed, and diagnose again."
-    if not facts.explained > ENOUGH and facts.beta != "over-pruned":
+    collapsed = facts.beta == "over-pruned" and facts.explained > WORSE
+    if not facts.explained > ENOUGH and not collapsed:
         return (
             "Next: train until reconstructions explain more than 50 %, and check that x is scaled "
             "as in training."

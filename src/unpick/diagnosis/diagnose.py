@@ -74,9 +74,9 @@ def diagnose(
         about: What the page says of the model, the data and the command, by name.
     """
     if decode is not None and not callable(decode):  # diagnose(model, x, factors)
-        if factors is not None:
+        if x is not None and factors is not None:
             raise ValueError("after diagnose(model, x, factors) nothing may follow by position")
-        decode, x, factors = None, decode, x
+        decode, x, factors = None, decode, x if factors is None else factors
     if likelihood not in get_args(Likelihood):
         raise unknown_choice("likelihood", likelihood, Likelihood)
     if beta is not None and not beta > 0:
