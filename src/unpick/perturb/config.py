@@ -79,6 +79,11 @@ class PerturbConfig:
         assert not isinstance(self.base.data, Noisy | Perturbed | OwnData)
         return self.base.data
 
+    def is_made(self) -> bool:
+        """Whether the twin lies in its default folder."""
+        twin = self.data()
+        return (twin.folder / twin.file).exists()
+
     def candidates(self) -> list[RunConfig]:
         """The restarts to choose from."""
         return [replace(self.base, seed=self.base.seed + k) for k in range(self.restarts)]

@@ -262,12 +262,13 @@ class Cluster:
         """A worker died, or its node; what it worked at goes on from the last checkpoint."""
         with contextlib.suppress(self.ray.exceptions.RayError):
             self._dismiss(slot)  # it may be out of reach, and alive
-        reason = _reason(error)
+        reason, blamed = _reason(error), "node has died" not in str(error)
         if slot.task:
             slot.task.locks.close()
+            slot.task.tries -= not blamed
             self._retry(slot.task, reason)
         elif not slot.node:
-            self.broken += 1
+            self.broken += blamed
             if self.broken >= TRIES:
                 raise ChildProcessError(f"no worker can be started on the cluster: {reason}")
 

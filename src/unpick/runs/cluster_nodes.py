@@ -52,7 +52,17 @@ def connect(where: str) -> Any:  # noqa: ANN401
     finally:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, before)  # Ray's own would end the process at once
+    _silence(ray)
     return ray
+
+
+def _silence(ray: Any) -> None:  # noqa: ANN401
+    """Keep Ray from printing deaths of workers to standard output, where results are printed.
+
+    The driver reports them itself. Ray has no setting for it.
+    """
+    if hasattr(ray._private.worker, "print_to_stdstream"):
+        ray._private.worker.print_to_stdstream = lambda *arguments, **options: None
 
 
 def room(runner: "Runner") -> int:

@@ -47,14 +47,23 @@ def run(
         seeds: As many of each cell; as the study says by default.
         on_progress: Called with what is being measured.
     """
-    for twin in study.twins(scale):
+    twins = study.twins(scale)
+    restarts = [c for twin in twins if not twin.is_made() for c in twin.candidates()]
+    # All that needs no twin at once, so that a cluster is not left idle by one twin after another.
+    make([*restarts, *configs_of(available(study.cells(scale))[0], seeds)], runner)
+    for twin in twins:
         perturb(twin, runner)
     cells, _ = available(study.cells(scale))
-    make([config for cell in cells for config in cell.configs(seeds)], runner)
+    make(configs_of(cells, seeds), runner)
     measure(study, cells, runner, seeds, on_progress)
     return collect(
         study, scale, runner.root, seeds=seeds, on_progress=on_progress, device=runner.device
     )
+
+
+def configs_of(cells: Sequence[Cell], seeds: int | None) -> list[RunConfig]:
+    """All runs of these cells."""
+    return [config for cell in cells for config in cell.configs(seeds)]
 
 
 def measure(
