@@ -10,14 +10,15 @@ from unpick.runs import Runner, make
 
 @pytest.mark.slow
 def test_keeps_a_beta_with_latents_that_restarts_share(run_cli, trained, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "80")
     root = trained[0].path.parent
     dead = [replace(run.config, objective=BetaVAE(5.0)) for run in trained]
     runs = [*trained, *make(dead, Runner(root, jobs=1, progress=False))]
     code, out, _ = run_cli("select", *(str(run.path) for run in runs))
     assert code == 0
     table, verdict = out.split("Keep ")
-    assert "found again" in table
+    assert table.split("\n")[1].split() == ["run", "evidence", "active", "again", "UDR", "DtO"]
+    assert "…" not in table
     assert table.index("beta 0.05") < table.index("beta 5")
     assert "beta 0.05" in verdict
     assert "restarts find" in verdict

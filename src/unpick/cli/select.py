@@ -82,26 +82,25 @@ def _show(runs: "list[Run]", members: "list[Member]", scores: "list[BetaScore]")
     """Print a row a run, by beta."""
     from rich.console import Console
 
-    from unpick.estimator.selection import agreement
+    from unpick.estimator.selection import agreement, udr_of
     from unpick.pages import Table, print_table
 
     rows: list[tuple[str, ...]] = []
     for score in scores:
         behind = f"{score.behind:.2f} ± {score.behind_error:.2f}"
-        rows.append((f"beta {score.beta:.3g}: {behind} nats behind the best beta", *[""] * 4))
+        rows.append((f"beta {score.beta:.3g}: {behind}", *[""] * 5))
         group = [k for k, member in enumerate(members) if member.beta == score.beta]
-        shares = agreement([members[k] for k in group])
-        for k, share in zip(group, shares, strict=True):
+        own = [members[k] for k in group]
+        for k, share, udr in zip(group, agreement(own), udr_of(own), strict=True):
             m = members[k]
-            again = f"{share.sum():.1f} of {len(share)}" if share.size else "none active"
-            if len(group) < 2:
-                again = "one restart"
+            again = f"{share.sum():.1f}" if len(group) > 1 else "-"
             numbers = (f"{m.evidence.mean():.2f}", f"{int(m.active.sum())}", again)
-            dto = "-" if isnan(m.orthogonality) else f"{m.orthogonality:.2f}"
-            rows.append((runs[k].path.name, *numbers, dto))
-    columns = ("run", "evidence", "active", "found again", "DtO / chance")
-    caption = "Evidence: ELBO of test observations in nats. Found again: latents of other restarts"
-    caption += " at the same beta with a rank correlation of 0.9 or more."
+            agreed, dto = ("-" if isnan(v) else f"{v:.2f}" for v in (udr, m.orthogonality))
+            rows.append((runs[k].path.name, *numbers, agreed, dto))
+    columns = ("run", "evidence", "active", "again", "UDR", "DtO")
+    caption = "Beside beta: nats of evidence behind the best beta. Evidence: ELBO of test "
+    caption += "observations in nats. Again: active latents that other restarts at the same beta "
+    caption += "have, too (rank correlation of 0.9 or more). DtO: over chance, 0 is aligned."
     print_table(Table(caption, columns, tuple(rows)), Console())
 
 

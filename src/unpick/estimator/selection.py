@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from unpick.estimator.members import Member
-from unpick.metrics import mean_correlation
+from unpick.metrics import mean_correlation, udr
 
 FOUND_AGAIN = 0.9  # rank correlation from which two latents count as the same component
 
@@ -98,6 +98,14 @@ def score_betas(members: Sequence[Member]) -> list[BetaScore]:
             )
         )
     return scores
+
+
+def udr_of(members: Sequence[Member]) -> Float[np.ndarray, "s"]:
+    """UDR of members at one beta; nan for a single one."""
+    if len(members) < 2:
+        return np.full(len(members), np.nan)
+    kl = [-np.log(np.minimum(m.variance, 1.0)) / 2 for m in members]
+    return udr([m.codes for m in members], kl).per_model
 
 
 def standard_error(values: Float[np.ndarray, "n"]) -> float:
