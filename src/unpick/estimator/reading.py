@@ -1,7 +1,7 @@
 """What a fitted model says in the grammar of PCA: order, signs, explained variance, warnings."""
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -147,11 +147,11 @@ def find_doubts(
             f"{name_list(weak)}: fewer than half of the other restarts find the same (rank "
             f"correlation {FOUND_AGAIN:g} or more). Do not interpret them one by one."
         )
-    for k, (one, other) in enumerate(pairwise(lengths)):
-        ratio = min(one, other) / max(one, other, 1e-300)
+    for j, k in combinations(range(len(lengths)), 2):
+        ratio = min(lengths[j], lengths[k]) / max(lengths[j], lengths[k], 1e-300)
         if ratio > NEAR:
             doubts.append(
-                f"Components {k} and {k + 1} are equally strong (ratio {ratio:.2f}): they are "
+                f"Components {j} and {k} are equally strong (ratio {ratio:.2f}): they are "
                 "interchangeable, and any rotation of the two fits as well."
             )
     if wanted is None and len(axes.order) >= fit.wanted and fit.wanted > 1:
