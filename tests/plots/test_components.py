@@ -14,8 +14,9 @@ def test_scree_shows_what_is_explained_and_found_again():
     }
     left, right = scree(np.array([0.6, 0.3]), np.array([0.5, 0.2, 0.1]), table, 0.5).axes
     curves = [line.get_ydata().tolist() for line in left.lines[:2]]
-    np.testing.assert_allclose(curves[0], [0.5, 0.7, 0.8])
-    np.testing.assert_allclose(curves[1], [0.6, 0.9])
+    np.testing.assert_allclose(curves[0], [0.5, 0.2, 0.1])
+    np.testing.assert_allclose(curves[1], [0.6, 0.3])
+    assert "NonlinearPCA: the first 2 explain 90%" in [line.get_label() for line in left.lines]
     active, again, chosen = (line.get_ydata() for line in right.lines)
     assert active.tolist() == [4, 2]
     assert again.tolist() == [1, 2]

@@ -18,7 +18,7 @@ def scree(
     table: Mapping[str, Array],
     beta: float,
 ) -> Figure:
-    """How many components there are: variance explained, and latents over beta.
+    """How many components there are: what each explains, and latents over beta.
 
     Args:
         explained: Share of the variance that each component adds.
@@ -29,13 +29,13 @@ def scree(
     with house_style():
         figure = Figure(figsize=(7.2, 2.8), layout="constrained")
         left, right = figure.subplots(1, 2)
+        count = len(explained)
         for values, name, colour in ((linear, "PCA", GREY), (explained, "NonlinearPCA", BLUE)):
-            left.plot(
-                np.arange(1, len(values) + 1), values.cumsum(), "o-", color=colour, label=name
-            )
-        left.axvline(len(explained), color=ORANGE, label=f"{len(explained)} components found")
-        left.set(xlabel="components", ylabel="variance explained", ylim=(0, 1.02))
-        left.legend()
+            label = f"{name}: the first {count} explain {values[:count].sum():.0%}"
+            left.plot(np.arange(1, len(values) + 1), values, "o-", color=colour, label=label)
+        left.axvline(count + 0.5, color=ORANGE, label=f"{count} components found")
+        left.set(xlabel="component", ylabel="share of the variance", ylim=(0, None))
+        left.legend(fontsize=7)
         searched = table["stage"] == "search"
         betas = np.unique(table["beta"][searched])
         rows = [searched & (table["beta"] == b) for b in betas]
@@ -48,7 +48,7 @@ def scree(
             right.plot(betas, means, "o-", color=colour, label=name)
         right.axvline(beta, color=ORANGE, label="chosen beta")
         right.set(xscale="log", xlabel="beta", ylabel="latents")
-        right.legend(loc="upper right", fontsize=7)
+        right.legend(loc="center left", fontsize=7)
     return figure
 
 
@@ -76,7 +76,7 @@ def traversal(
                 axes.plot(steps, curves[:, column], color=colour, label=names[column])
             axes.set(title=f"component {k}", xlabel="its value")
             axes.legend(fontsize=6)
-        figure.axes[0].set_ylabel("column")
+        figure.axes[0].set_ylabel("decoded columns")
     return figure
 
 
@@ -93,7 +93,7 @@ def biplot(
         codes: Two components of each row.
         loadings: Correlation of each column with them.
         names: Of the columns.
-        groups: Colours the rows.
+        groups: Names of groups, which colour the rows.
         most: Columns that are shown: those with the longest arrows, and of arrows that nearly
             coincide only the longest.
     """
@@ -103,7 +103,9 @@ def biplot(
         groups = np.zeros(len(codes)) if groups is None else groups
         for group, colour in zip(np.unique(groups), COLOURS, strict=False):
             own = codes[groups == group]
-            axes.plot(*own.T, ".", color=colour, alpha=0.35, markersize=4)
+            axes.plot(*own.T, ".", color=colour, alpha=0.5, markersize=5, label=str(group))
+        if len(np.unique(groups)) > 1:
+            axes.legend(fontsize=7, loc="lower left")
         scale = np.abs(codes).max() * 0.9
         for column in distinct(loadings)[:most]:
             end = loadings[column] * scale
