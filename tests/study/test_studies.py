@@ -209,6 +209,7 @@ def test_the_demo_shows_what_it_says(tmp_path):
     """At the demo's own settings, with fewer seeds."""
     found = run(STUDIES["thesis-3.3"], "quick", Runner(tmp_path, jobs=1, progress=False), seeds=4)
     columns = found.rows()["synth-lin"]
+    assert columns["beta-VAE"].mean("DtO") < 0.02  # which four seeds do not decide by a test
     assert columns["beta-VAE"].values["DtO"].max() < 0.05
     assert columns["beta-VAE"].values["DS"].min() > 0.95
     for method in ("AE", "full covariance"):
@@ -217,7 +218,6 @@ def test_the_demo_shows_what_it_says(tmp_path):
     verdicts = {claim.text: claim.check(found).holds for claim in thesis_3_3.STUDY.claims}
     for beginning in (
         "On every data set the VAE",
-        "The linear beta-VAE",
         "It dis",
         "A bent square",
     ):
