@@ -21,8 +21,9 @@ def pick(choices: Mapping[str, T], name: str, what: str) -> T:
         ValueError: unknown command 'trian'; did you mean train?
     """
     if name not in choices:
-        near = get_close_matches(name, choices, n=3, cutoff=0.5) or list(choices)
-        raise ValueError(f"unknown {what} {name!r}; did you mean {' or '.join(near)}?")
+        near = get_close_matches(name, choices, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(choices)}"
+        raise ValueError(f"unknown {what} {name!r}; {hint}")
     return choices[name]
 
 

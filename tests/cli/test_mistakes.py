@@ -15,7 +15,7 @@ import unpick
         (["trian"], "unknown command 'trian'; did you mean train?"),
         (["theory", "show"], "which claim?"),
         (["theory", "show", "Z-L99"], "unknown claim 'Z-L99'; did you mean Z-L"),
-        (["theory", "Q"], "unknown paper 'Q'; did you mean Z or B or A?"),
+        (["theory", "Q"], "unknown paper 'Q'; there are Z, B, A"),
         (["train", "synth-ln"], "file or folder 'synth-ln'; did you mean synth-lin"),
         (
             ["train", "synth-lin", "beta-vea"],

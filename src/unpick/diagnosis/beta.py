@@ -40,8 +40,10 @@ def judge_beta(
         text = "The encoder has no variances (beta is 0): nothing orders or aligns its latents."
         return "absent", None, Finding("Beta", "note", text)
     weakest, on, d = float(variance.max()), int(active.sum()), len(active)
-    state = f"{on} of {d} {noun}s are active, and the least precise of all has a mean posterior "
-    state += f"variance of {weakest:.2g}"
+    state = (
+        f"{on} of {d} {noun}s {'is' if on == 1 else 'are'} active, and the least precise of all "
+    )
+    state += f"has a mean posterior variance of {weakest:.2g}"
     if on == 0:
         text = f"The model is over-pruned: {state}. Lower beta, unless it is not trained yet."
         return "over-pruned", None, Finding("Beta", "bad", text)
