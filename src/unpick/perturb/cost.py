@@ -37,7 +37,8 @@ def estimate_seconds(config: PerturbConfig, dataset: Dataset, runner: Runner) ->
         groups = plan(missing, {config.base.data: dataset.shape}, runner)
         workers = min(runner.workers, len(groups))
         with threads(1 if small or workers > 1 else torch.get_num_threads()):
-            training = Training(groups[0], dataset, runner.device, runner.precision)
+            precision = "fp32" if runner.on_cluster else runner.precision  # it may need their GPUs
+            training = Training(groups[0], dataset, runner.device, precision)
             each = seconds_a_step(training.advance) / len(groups[0])
         seconds += each * len(missing) * config.base.steps / workers
     with threads(1 if small else torch.get_num_threads()):

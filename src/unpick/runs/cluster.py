@@ -13,20 +13,18 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import unpick
-from unpick.runs import disk
-from unpick.runs.cluster_nodes import connect, room
+from unpick.runs.cluster_nodes import connect, one_line, room
+from unpick.runs.cluster_tasks import Task
 from unpick.runs.cluster_worker import Call, Update, Worker
-from unpick.runs.lock import try_lock
 from unpick.runs.parcels import Changes, apply, pack
 from unpick.runs.stop import Stop
 from unpick.runs.supplies import Supply, supply
-from unpick.training.config import RunConfig
-from unpick.training.progress import Counts, member_label
+from unpick.training.progress import Counts
 
 if TYPE_CHECKING:
     from unpick.runs.runner import Runner
@@ -39,22 +37,6 @@ SPARE = 4  # workers that are asked for beyond the room there is, at least
 GRACE = 3.0  # seconds in which workers save what they have done, after a stop
 PROGRESS = re.compile(r"/(checkpoint-|results\.json|measures/)")  # a file that is a step ahead
 WRITING = 0.5  # share of the driver's time for checkpoints
-
-
-@dataclass(eq=False)
-class Task:
-    """One call, and what became of it so far."""
-
-    configs: tuple[RunConfig, ...]
-    more: tuple[Any, ...]
-    tries: int = 0
-    locks: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-
-    @property
-    def label(self) -> str:
-        """For people."""
-        others = f" and {len(self.configs) - 1} more" if len(self.configs) > 1 else ""
-        return f"{member_label(self.configs[0])} ({self.configs[0].identity()}){others}"
 
 
 @dataclass(eq=False)
@@ -157,31 +139,18 @@ class Cluster:
                 return
             task = self.waiting.popleft()
             try:
-                if self._lock(task):
+                if task.lock(self.runner.root):
                     self._begin(idle.pop(), task)
                 else:
                     self.waiting.append(task)
             except (OSError, ValueError) as error:  # of a damaged folder
                 self._fail(task, str(error))
 
-    def _lock(self, task: Task) -> bool:
-        """Lock the folders of runs that are not finished, and make them; False if one is taken."""
-        for config in sorted(task.configs, key=lambda c: disk.folder(c, self.runner.root)):
-            path = disk.folder(config, self.runner.root)
-            if not disk.is_finished(path):
-                path.mkdir(parents=True, exist_ok=True)
-                if not task.locks.enter_context(try_lock(path)):
-                    task.locks.close()
-                    return False
-                disk.claim(config, self.runner.root)
-        return True
-
     def _begin(self, slot: Slot, task: Task) -> None:
-        files = pack([disk.folder(config, self.runner.root) for config in task.configs])
-        supplies = self.supplies.get(task.configs[0].data, ())
-        call = Call(
-            self.function, task.configs, self.runner, task.more, files, self.network, supplies
-        )
+        configs, runner = task.configs, self.runner
+        files = pack(task.folders(runner.root))
+        supplies = self.supplies.get(configs[0].data, ())
+        call = Call(self.function, configs, runner, task.more, files, self.network, supplies)
         slot.task = task
         slot.asked = slot.actor.begin.remote(call, self._pause())
 
@@ -212,7 +181,7 @@ class Cluster:
             try:
                 answer = self.ray.get(ref)
             except self.ray.exceptions.RayTaskError as error:  # such as a module that is not there
-                answer = Update("failed", Changes({}), reason=_reason(error))
+                answer = Update("failed", Changes({}), reason=one_line(error))
             except self.ray.exceptions.RayError as error:
                 self._lose(slot, error)
                 continue
@@ -262,7 +231,7 @@ class Cluster:
         """A worker died, or its node; what it worked at goes on from the last checkpoint."""
         with contextlib.suppress(self.ray.exceptions.RayError):
             self._dismiss(slot)  # it may be out of reach, and alive
-        reason, blamed = _reason(error), "node has died" not in str(error)
+        reason, blamed = one_line(error), "node has died" not in str(error)
         if slot.task:
             slot.task.locks.close()
             slot.task.tries -= not blamed
@@ -291,9 +260,3 @@ class Cluster:
         until = time.monotonic() + GRACE
         while self._busy() and time.monotonic() < until:
             self._listen(0.1)
-
-
-def _reason(error: Exception) -> str:
-    """Why a worker died, in one line: the last one of a traceback, else all."""
-    lines = [line.strip() for line in str(error).strip().splitlines()]
-    return (lines[-1] if "Traceback" in str(error) else " ".join(lines))[:300]

@@ -74,3 +74,9 @@ def room(runner: "Runner") -> int:
         for node in nodes
     )
     return min(places, runner.jobs or places)
+
+
+def one_line(error: Exception) -> str:
+    """Why a worker died, in one line: the last one of a traceback, else all."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    return (lines[-1] if "Traceback" in str(error) else " ".join(lines))[:300]
