@@ -137,7 +137,9 @@ def penalty(p):
     return squared_cosines(p).sum((1, 2))
 
 
-@pytest.mark.parametrize("loss", [*EXPLICIT, penalty], ids=str)
+@pytest.mark.parametrize(
+    "loss", [*EXPLICIT, penalty], ids=lambda loss: getattr(loss, "__name__", str(loss))
+)
 def test_gradients_are_those_of_differences(a_pass, loss, generator):
     """Of encoder and decoder, for all members at once."""
     p, weights = a_pass, [*a_pass.model.parameters()]
