@@ -36,6 +36,7 @@ def forecast(
     periodic: Sequence[str] = (),
     categorical: Sequence[str] = (),
     points: int = 200,
+    seed: int = 0,
     report: str | Path | None = None,
     show: bool = True,
     command: str = "unpick.forecast",
@@ -53,7 +54,8 @@ def forecast(
             and `gaussian` for all else.
         periodic: Factors that return to their start, such as a hue, beside those that are seen to.
         categorical: Factors whose values have no order, beside those that the data set names.
-        points: Where local directions are taken.
+        points: At how many observations local directions are taken.
+        seed: Of the choice of these observations.
         report: Folder for an HTML page with pictures; none is written by default.
         show: Print what was found.
         command: What the page says of how it was made.
@@ -73,7 +75,7 @@ def forecast(
         raise ValueError(f"dataset must have at least 10 observations, got {len(dataset)}")
     chosen = choose_likelihood(dataset, likelihood)
     dataset, kinds = name_kinds(dataset, periodic, categorical)
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     columns = ordered_columns(dataset) if dataset.factors else ()
     directions = local_directions(dataset, columns, points, generator) if columns else None
     gram = directions.gram if directions else None

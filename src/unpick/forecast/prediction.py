@@ -98,7 +98,7 @@ def predict(
     return Prediction(
         beta,
         (min(distances) / 2, max(distances) + max(0, 1 - max(distances)) / 4),
-        (min(*low, *high), max(*low, *high)),
+        (float(min(*low, *high)), float(max(*low, *high))),
         float(np.mean(distances)),
         float(np.mean([*low, *high])),
     )

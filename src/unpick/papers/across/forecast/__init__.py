@@ -1,0 +1,1 @@
+"""Forecasts from the data alone, held against models that were trained afterwards."""

@@ -1,0 +1,284 @@
+"""What is said of the forecasts, as checks of results that can fail."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import beta as beta_distribution
+from scipy.stats import kendalltau, spearmanr
+
+from unpick.papers.across.forecast.cells import CLOUDS, MAIN, SWEPT, TIMES, foretold
+from unpick.study.comparison import above
+from unpick.study.study import Outcome, Results
+from unpick.study.verdict import Verdict, decide_all
+
+DRAWS = 5000  # of permutations and of bootstrap samples
+LEVEL = 0.05
+USEFUL = 0.5  # a rank correlation that an interval must leave possible
+TWINS = ("sprites", "rooms")
+Values: TypeAlias = Sequence[float] | Float[np.ndarray, "n"]
+Pairs: TypeAlias = Mapping[str, tuple[Values, Values]]  # by data set: foretold, measured
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A rank correlation, its 95 % interval over data sets, and the chance of one as high."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f}, p = {self.p:.3g})"
+
+
+def spearman(pairs: Pairs) -> float:
+    """Of all foretold and measured values together."""
+    a, b = ([v for pair in pairs.values() for v in pair[k]] for k in (0, 1))
+    if len({*a}) < 2 or len({*b}) < 2:
+        return math.nan
+    return float(spearmanr(a, b).statistic)
+
+
+def kendall_within(pairs: Pairs) -> float:
+    """Kendall's tau of each data set, weighted by its number of pairs: order within data sets."""
+    taus = [(kendalltau(a, b).statistic, len(a) * (len(a) - 1) / 2) for a, b in pairs.values()]
+    known = [(tau, weight) for tau, weight in taus if not math.isnan(tau)]
+    total = sum(weight for _, weight in known)
+    return sum(tau * weight for tau, weight in known) / total if total else math.nan
+
+
+def rank(pairs: Pairs, statistic: Callable[[Pairs], float], *, within: bool = False) -> Rank:
+    """A rank statistic, with a permutation test and a bootstrap over data sets.
+
+    Args:
+        pairs: Foretold and measured values by data set.
+        statistic: Of such pairs.
+        within: Whether measured values are shuffled within their data sets only.
+    """
+    rng = np.random.default_rng(0)
+    value, names = statistic(pairs), [*pairs]
+    sizes = [len(pairs[name][1]) for name in names]
+    every = np.concatenate([np.asarray(pairs[name][1]) for name in names])
+    higher = 0
+    for _ in range(DRAWS):
+        if within:
+            parts = [rng.permutation(pairs[name][1]) for name in names]
+        else:
+            parts = np.split(rng.permutation(every), np.cumsum(sizes)[:-1])
+        shuffled = {n: (pairs[n][0], part) for n, part in zip(names, parts, strict=True)}
+        higher += statistic(shuffled) >= value - 1e-12
+    again = []
+    for _ in range(DRAWS // 5):
+        drawn = rng.integers(len(names), size=len(names))
+        again.append(statistic({f"{k}": pairs[names[i]] for k, i in enumerate(drawn)}))
+    low, high = np.nanquantile(again, [LEVEL / 2, 1 - LEVEL / 2])
+    return Rank(value, float(low), float(high), (1 + higher) / (1 + DRAWS))
+
+
+def judge_rank(
+    results: Results, pairs: Pairs, statistic: Callable[[Pairs], float], *, within: bool = False
+) -> Verdict:
+    """Holds if positive by a permutation test, fails if not and its interval excludes 0.5."""
+    if len(pairs) < 3:
+        return Verdict(None, "fewer than three data sets")
+    found = rank(pairs, statistic, within=within)
+    parts = {"clouds": [n for n in pairs if n in CLOUDS]}
+    parts["images"] = [n for n in pairs if n not in CLOUDS]
+    told = "; ".join(
+        f"{kind} alone {statistic({n: pairs[n] for n in names}):.2f}"
+        for kind, names in parts.items()
+        if len(names) > 2
+    )
+    count = sum(len(a) for a, _ in pairs.values())
+    evidence = f"{found} over {count} values of {len(pairs)} data sets; {told}"
+    if not results.complete:
+        return Verdict(None, evidence)
+    if found.p < LEVEL:
+        return Verdict(True, evidence)
+    if found.high < USEFUL:
+        return Verdict(False, evidence)
+    return Verdict(None, evidence, undecided=True)
+
+
+def main_outcomes(results: Results) -> dict[str, Outcome]:
+    """The outcome at the forecast's beta, by data set."""
+    rows = results.rows()
+    return {row: columns[MAIN] for row, columns in rows.items() if MAIN in columns}
+
+
+def scores(results: Results, measure: str, key: str) -> Pairs:
+    """Foretold and mean measured score, one a data set; those that were not measured left out."""
+    found = {}
+    for row, outcome in main_outcomes(results).items():
+        ahead = foretold()[row]["prediction"][key]
+        if measure in outcome.values and outcome.count(measure):
+            found[row] = ([ahead], [outcome.mean(measure)])
+    return found
+
+
+def dto_ranks(results: Results) -> Verdict:
+    """Data sets foretold a larger DtO have one."""
+    return judge_rank(results, scores(results, "DtO share", "ideal_dto"), spearman)
+
+
+def mig_ranks(results: Results) -> Verdict:
+    """Data sets foretold a larger MIG have one."""
+    return judge_rank(results, scores(results, "MIG", "ideal_mig"), spearman)
+
+
+def confusions(results: Results) -> dict[str, dict[tuple[str, str], tuple[float, float, str]]]:
+    """Foretold and measured confusion, and the fate foretold, of every pair of factors."""
+    found: dict[str, dict[tuple[str, str], tuple[float, float, str]]] = {}
+    for row, outcome in main_outcomes(results).items():
+        for pair in foretold()[row]["pairs"]:
+            key = f"confusion: {pair['first']} | {pair['second']}"
+            if key in outcome.values and outcome.count(key):
+                found.setdefault(row, {})[pair["first"], pair["second"]] = (
+                    pair["confusion"],
+                    outcome.mean(key),
+                    pair["fate"],
+                )
+    return found
+
+
+def confusion_ranks(results: Results) -> Verdict:
+    """Pairs foretold more confused are."""
+    pairs = {
+        row: ([v[0] for v in each.values()], [v[1] for v in each.values()])
+        for row, each in confusions(results).items()
+    }
+    return judge_rank(results, pairs, spearman)
+
+
+def fates_come_true(results: Results) -> Verdict:
+    """Pairs foretold mixed or open are more confused than those foretold apart."""
+    every = [v for each in confusions(results).values() for v in each.values()]
+    apart = np.array([measured for _, measured, fate in every if fate == "told apart"])
+    other = np.array([measured for _, measured, fate in every if fate != "told apart"])
+    if len(apart) < 2 or len(other) < 2:
+        return Verdict(None, "")
+    evidence = (
+        f"{len(other)} pairs foretold mixed or open {other.mean():.2f}, {len(apart)} foretold "
+        f"apart {apart.mean():.2f}"
+    )
+    return decide_all({"all pairs": above(other, apart)}, evidence, complete=results.complete)
+
+
+def endurance(columns: Mapping[str, Outcome], name: str) -> float:
+    """The share of its best predictability that a factor keeps, mean over the betas."""
+    held = [outcome.mean(f"held: {name}") for outcome in columns.values()]
+    return float(np.mean(held) / max(held)) if max(held) > 0 else 0.0
+
+
+def endurances(results: Results) -> dict[str, dict[str, tuple[float, float]]]:
+    """What each factor saves by the forecast, and how long it endures, by swept data set."""
+    found = {}
+    for row, columns in results.rows().items():
+        if row in SWEPT and len(columns) == 1 + len(TIMES):
+            found[row] = {
+                f["name"]: (f["saving"], endurance(columns, f["name"]))
+                for f in foretold()[row]["factors"]
+            }
+    return found
+
+
+def order_comes_true(results: Results) -> Verdict:
+    """Factors that save more are kept to a larger beta."""
+    pairs = {
+        row: ([v[0] for v in each.values()], [v[1] for v in each.values()])
+        for row, each in endurances(results).items()
+    }
+    return judge_rank(results, pairs, kendall_within, within=True)
+
+
+def falls_within(results: Results, measure: str, key: str) -> Verdict:
+    """More than half of the data sets have their mean within the foretold range."""
+    inside: list[str] = []
+    outside: list[str] = []
+    for row, (_, (value,)) in scores(results, measure, f"ideal_{key}").items():
+        low, high = foretold()[row]["prediction"][key]
+        text = f"{row} {value:.2f} ({low:.2f} to {high:.2f})"
+        (inside if low <= value <= high else outside).append(text)
+    n = len(inside) + len(outside)
+    if not n:
+        return Verdict(None, "")
+    low, high = share_interval(len(inside), n)
+    evidence = f"{len(inside)} of {n} ({low:.0%} to {high:.0%}); outside: " + (
+        ", ".join(outside) or "none"
+    )
+    if not results.complete:
+        return Verdict(None, evidence)
+    decided = True if low > 0.5 else False if high < 0.5 else None
+    return Verdict(decided, evidence, undecided=decided is None)
+
+
+def share_interval(hits: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share by Clopper and Pearson (1934)."""
+    low = beta_distribution.ppf(LEVEL / 2, hits, n - hits + 1) if hits else 0.0
+    high = beta_distribution.ppf(1 - LEVEL / 2, hits + 1, n - hits) if hits < n else 1.0
+    return float(low), float(high)
+
+
+def twin_misleads(results: Results) -> Verdict:
+    """On the perturbed twin the measured MIG is lower than on the noisy one."""
+    rows = main_outcomes(results)
+    found = {
+        data: above(rows[f"{data}, noisy"].values["MIG"], rows[f"{data}, perturbed"].values["MIG"])
+        for data in TWINS
+        if {f"{data}, noisy", f"{data}, perturbed"} <= {*rows}
+    }
+    means = "; ".join(
+        f"{row} {rows[row].mean('MIG'):.3f}" for row in rows if row.split(",")[0] in found
+    )
+    return decide_all(found, f"MIG: {means}", complete=len(found) == len(TWINS))
+
+
+def forecast_sees(results: Results, key: str, more: str) -> Verdict:
+    """On the perturbed twin the forecast is worse than on the noisy one, over choices of points.
+
+    Args:
+        results: Of the study.
+        key: Of the repeats of a forecast.
+        more: Where the value should be higher.
+    """
+    found = {}
+    made = foretold()
+    for data in TWINS:
+        names = {twin: f"{data}, {twin}" for twin in ("noisy", "perturbed")}
+        if all("repeats" in made.get(name, {}) for name in names.values()):
+            values = {t: np.array(made[name]["repeats"][key]) for t, name in names.items()}
+            other = "noisy" if more == "perturbed" else "perturbed"
+            found[data] = (above(values[more], values[other]), values)
+    told = "; ".join(
+        f"{data} {_mean(v['noisy'])} noisy, {_mean(v['perturbed'])} perturbed"
+        for data, (_, v) in found.items()
+    )
+    comparisons = {data: comparison for data, (comparison, _) in found.items()}
+    return decide_all(comparisons, told, complete=len(found) == len(TWINS))
+
+
+def _mean(values: Float[np.ndarray, "s"]) -> str:
+    return f"{values.mean():.3f} ± {values.std(ddof=1):.3f}"
+
+
+def betas_are_good(results: Results) -> Verdict:
+    """Of a sweep the best MIG within the suggested betas is above the best outside."""
+    comparisons = {}
+    for row, columns in results.rows().items():
+        if row not in SWEPT or len(columns) < 1 + len(TIMES):
+            continue
+        low, high = foretold()[row]["betas"]
+        best: dict[bool, Outcome] = {}
+        for outcome in columns.values():
+            inside = low <= outcome.cell.config.scalars()["beta"] <= high
+            known = best.get(inside)
+            if known is None or outcome.mean("MIG") > known.mean("MIG"):
+                best[inside] = outcome
+        if len(best) == 2:
+            comparisons[row] = above(best[True].values["MIG"], best[False].values["MIG"])
+    return decide_all(comparisons, "", complete=results.complete)
