@@ -1,83 +1,25 @@
 """What is said of the forecasts, as checks of results that can fail."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import beta as beta_distribution
-from scipy.stats import kendalltau, spearmanr
 
 from unpick.papers.across.forecast.cells import CLOUDS, MAIN, SWEPT, TIMES, foretold
+from unpick.papers.across.forecast.ranks import (
+    LEVEL,
+    Pairs,
+    kendall_within,
+    rank,
+    share_interval,
+    spearman,
+)
 from unpick.study.comparison import above
 from unpick.study.study import Outcome, Results
 from unpick.study.verdict import Verdict, decide_all
 
-DRAWS = 5000  # of permutations and of bootstrap samples
-LEVEL = 0.05
 USEFUL = 0.5  # a rank correlation that an interval must leave possible
 TWINS = ("sprites", "rooms")
-Values: TypeAlias = Sequence[float] | Float[np.ndarray, "n"]
-Pairs: TypeAlias = Mapping[str, tuple[Values, Values]]  # by data set: foretold, measured
-
-
-@dataclass(frozen=True)
-class Rank:
-    """A rank correlation, its 95 % interval over data sets, and the chance of one as high."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f}, p = {self.p:.3g})"
-
-
-def spearman(pairs: Pairs) -> float:
-    """Of all foretold and measured values together."""
-    a, b = ([v for pair in pairs.values() for v in pair[k]] for k in (0, 1))
-    if len({*a}) < 2 or len({*b}) < 2:
-        return math.nan
-    return float(spearmanr(a, b).statistic)
-
-
-def kendall_within(pairs: Pairs) -> float:
-    """Kendall's tau of each data set, weighted by its number of pairs: order within data sets."""
-    taus = [(kendalltau(a, b).statistic, len(a) * (len(a) - 1) / 2) for a, b in pairs.values()]
-    known = [(tau, weight) for tau, weight in taus if not math.isnan(tau)]
-    total = sum(weight for _, weight in known)
-    return sum(tau * weight for tau, weight in known) / total if total else math.nan
-
-
-def rank(pairs: Pairs, statistic: Callable[[Pairs], float], *, within: bool = False) -> Rank:
-    """A rank statistic, with a permutation test and a bootstrap over data sets.
-
-    Args:
-        pairs: Foretold and measured values by data set.
-        statistic: Of such pairs.
-        within: Whether measured values are shuffled within their data sets only.
-    """
-    rng = np.random.default_rng(0)
-    value, names = statistic(pairs), [*pairs]
-    sizes = [len(pairs[name][1]) for name in names]
-    every = np.concatenate([np.asarray(pairs[name][1]) for name in names])
-    higher = 0
-    for _ in range(DRAWS):
-        if within:
-            parts = [rng.permutation(pairs[name][1]) for name in names]
-        else:
-            parts = np.split(rng.permutation(every), np.cumsum(sizes)[:-1])
-        shuffled = {n: (pairs[n][0], part) for n, part in zip(names, parts, strict=True)}
-        higher += statistic(shuffled) >= value - 1e-12
-    again = []
-    for _ in range(DRAWS // 5):
-        drawn = rng.integers(len(names), size=len(names))
-        again.append(statistic({f"{k}": pairs[names[i]] for k, i in enumerate(drawn)}))
-    low, high = np.nanquantile(again, [LEVEL / 2, 1 - LEVEL / 2])
-    return Rank(value, float(low), float(high), (1 + higher) / (1 + DRAWS))
 
 
 def judge_rank(
@@ -215,13 +157,6 @@ def falls_within(results: Results, measure: str, key: str) -> Verdict:
         return Verdict(None, evidence)
     decided = True if low > 0.5 else False if high < 0.5 else None
     return Verdict(decided, evidence, undecided=decided is None)
-
-
-def share_interval(hits: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share by Clopper and Pearson (1934)."""
-    low = beta_distribution.ppf(LEVEL / 2, hits, n - hits + 1) if hits else 0.0
-    high = beta_distribution.ppf(1 - LEVEL / 2, hits + 1, n - hits) if hits < n else 1.0
-    return float(low), float(high)
 
 
 def twin_misleads(results: Results) -> Verdict:
