@@ -16,6 +16,7 @@ from unpick.probe import Measure, Probe
 from unpick.probe.measures import codes_and_factors, reconstruction
 
 JACOBIANS = 200
+ROWS = 3000  # test observations whose codes are compared with factors
 FACTOR_BINS = 20  # of a continuous factor, for MIG
 LEAST = 0.05  # share of a factor's entropy in some latent, for the factor to share it
 TRAINED, NEIGHBOURS = 2000, 5  # of the nearest-neighbour predictors
@@ -39,7 +40,7 @@ def alignment(probe: Probe) -> dict[str, float]:
 
 def gap(probe: Probe) -> dict[str, float]:
     """`MIG`, in 20 bins."""
-    codes, factors = codes_and_factors(probe)
+    codes, factors = codes_and_factors(probe.first(ROWS))
     assert probe.dataset is not None
     bins = None if probe.dataset.is_grid else FACTOR_BINS
     return {"MIG": mutual_information_gap(codes, factors, factor_bins=bins).score}
@@ -52,7 +53,7 @@ def sharing(probe: Probe) -> dict[str, float]:
     shares of entropy. Left out if no latent holds 5 % of one of the two.
     """
     assert probe.categorical is not None
-    shares = information_shares(*codes_and_factors(probe))
+    shares = information_shares(*codes_and_factors(probe.first(ROWS)))
     values = {}
     ordered = [k for k, classes in enumerate(probe.categorical) if not classes]
     for one, two in itertools.combinations(ordered, 2):
@@ -72,7 +73,7 @@ def holding(probe: Probe) -> dict[str, float]:
     assert probe.variance is not None
     assert probe.dataset is not None
     assert probe.categorical is not None
-    codes, factors = codes_and_factors(probe)
+    codes, factors = codes_and_factors(probe.first(ROWS))
     codes = codes[:, (probe.variance.mean(0) < ACTIVE_BELOW).numpy()]
     values = {}
     for k, name in enumerate(probe.factor_names):
