@@ -19,7 +19,7 @@ JACOBIANS = 200
 ROWS = 3000  # test observations whose codes are compared with factors
 FACTOR_BINS = 20  # of a continuous factor, for MIG
 LEAST = 0.05  # share of a factor's entropy in some latent, for the factor to share it
-TRAINED, NEIGHBOURS = 2000, 5  # of the nearest-neighbour predictors
+NEIGHBOURS = 5  # of the predictors, which know two thirds of the observations
 # Factors that return to their start, and their period.
 PERIODS: Mapping[tuple[str, str], float] = {
     ("sprites", "orientation"): 2 * math.pi,
@@ -94,8 +94,9 @@ def predictability(
     if not codes.shape[1]:
         return 0.0
     codes = codes / np.maximum(codes.std(0), 1e-12)
-    seen, fresh = codes[:TRAINED], codes[TRAINED:]
-    known, wanted = target[:TRAINED], target[TRAINED:]
+    some = 2 * len(codes) // 3
+    seen, fresh = codes[:some], codes[some:]
+    known, wanted = target[:some], target[some:]
     if categorical:
         model = KNeighborsClassifier(NEIGHBOURS).fit(seen, known)
         usual = np.unique(wanted, return_counts=True)[1].max() / len(wanted)
