@@ -117,10 +117,11 @@ def draw_traversals(dataset: Dataset) -> Figure | None:
     """Each factor of an image data set moved alone; None unless it is a grid of images."""
     if not dataset.is_grid or len(dataset.shape) != 3 or dataset.shape[0] not in (1, 3):
         return None
-    middle = torch.tensor([size // 2 for size in dataset.sizes])
+    generator = torch.Generator().manual_seed(1)
+    start = dataset.positions(dataset.sample(1, generator))
     rows = []
     for k, size in enumerate(dataset.sizes):
-        places = middle.repeat(COLUMNS, 1)
+        places = start.repeat(COLUMNS, 1)
         places[:, k] = torch.linspace(0, size - 1, COLUMNS).round().long()
         rows.append(dataset.index_of(places))
     with house_style():

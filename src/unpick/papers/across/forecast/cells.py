@@ -86,7 +86,7 @@ def config_of(row: str, times: float, scale: Scale) -> RunConfig:
     twin = row.endswith(("noisy", "perturbed"))
     about = foretold()[row.split(",")[0] if twin else row]
     beta = BetaVAE(times * about["prediction"]["beta"])
-    steps = 1000 if scale == "quick" else 5000 if row in CLOUDS else 8000
+    steps = 1000 if scale == "quick" else 5000 if row in CLOUDS else 4000
     if row in CLOUDS:
         model = ModelConfig(latents_of(row), network=MLP((32, 32), "tanh", (32, 32), "tanh"))
         return RunConfig(DATA[row], model, beta, Adam(5e-3), steps, 128)

@@ -23,7 +23,7 @@ tried before.
 Beta is the forecast's own: the geometric middle of the betas to try (for twins, that of the
 original). Seven data sets are also
 trained at 4 and 16 times that. There are as many latents as factors. Clouds have two
-layers of 32 tanh units, 5000 steps and five seeds; images two layers of 128 units, 8000 steps
+layers of 32 tanh units, 5000 steps and five seeds; images two layers of 128 units, 4000 steps
 and three seeds (two in the sweep): small models, which are trained briefly.
 
 DtO is over latents whose mean posterior variance is below 0.8, as a share of chance. Confusion of
