@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -58,6 +59,8 @@ SWEPT = (
 )
 TIMES = (4.0, 16.0)  # the beta of the forecast, in the sweep
 MAIN = "beta of the forecast"
+LENGTH = 4  # times the steps: added after the first results, to see whether they were too few
+LONGER, LENGTHENED = f"{LENGTH} times the steps", ("sprites", "rooms", "heads")
 NOTE = "settings of our own, chosen before any of these models was trained"
 
 
@@ -107,6 +110,10 @@ def cells(scale: Scale) -> Sequence[Cell]:
             fewer = seeds if row in CLOUDS else 2
             config = config_of(row, times, scale)
             made.append(Cell(row, f"{times:g} times that", config, fewer, note=NOTE))
+        if row in LENGTHENED and scale == "standard":
+            config = config_of(row, 1.0, scale)
+            config = replace(config, steps=LENGTH * config.steps)
+            made.append(Cell(row, LONGER, config, 2, note="added after the first results"))
     return made
 
 

@@ -5,7 +5,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from jaxtyping import Float
 
-from unpick.papers.across.forecast.cells import CLOUDS, MAIN, SWEPT, TIMES, foretold
+from unpick.papers.across.forecast.cells import (
+    CLOUDS,
+    LENGTHENED,
+    LONGER,
+    MAIN,
+    SWEPT,
+    TIMES,
+    foretold,
+)
 from unpick.papers.across.forecast.ranks import (
     LEVEL,
     Pairs,
@@ -111,6 +119,16 @@ def fates_come_true(results: Results) -> Verdict:
     return decide_all({"all pairs": above(other, apart)}, evidence, complete=results.complete)
 
 
+def sweeps(results: Results) -> dict[str, dict[str, Outcome]]:
+    """The outcomes over beta of every swept data set that has all of them."""
+    found = {
+        row: {name: outcome for name, outcome in columns.items() if name != LONGER}
+        for row, columns in results.rows().items()
+        if row in SWEPT
+    }
+    return {row: columns for row, columns in found.items() if len(columns) == 1 + len(TIMES)}
+
+
 def endurance(columns: Mapping[str, Outcome], name: str) -> float:
     """The share of its best predictability that a factor keeps, mean over the betas."""
     held = [outcome.mean(f"held: {name}") for outcome in columns.values()]
@@ -119,14 +137,13 @@ def endurance(columns: Mapping[str, Outcome], name: str) -> float:
 
 def endurances(results: Results) -> dict[str, dict[str, tuple[float, float]]]:
     """What each factor saves by the forecast, and how long it endures, by swept data set."""
-    found = {}
-    for row, columns in results.rows().items():
-        if row in SWEPT and len(columns) == 1 + len(TIMES):
-            found[row] = {
-                f["name"]: (f["saving"], endurance(columns, f["name"]))
-                for f in foretold()[row]["factors"]
-            }
-    return found
+    return {
+        row: {
+            f["name"]: (f["saving"], endurance(columns, f["name"]))
+            for f in foretold()[row]["factors"]
+        }
+        for row, columns in sweeps(results).items()
+    }
 
 
 def order_comes_true(results: Results) -> Verdict:
@@ -205,9 +222,7 @@ def _mean(values: Float[np.ndarray, "s"]) -> str:
 def betas_are_good(results: Results) -> Verdict:
     """Of a sweep the best MIG within the suggested betas is above the best outside."""
     comparisons = {}
-    for row, columns in results.rows().items():
-        if row not in SWEPT or len(columns) < 1 + len(TIMES):
-            continue
+    for row, columns in sweeps(results).items():
         low, high = foretold()[row]["betas"]
         best: dict[bool, Outcome] = {}
         for outcome in columns.values():
@@ -218,3 +233,16 @@ def betas_are_good(results: Results) -> Verdict:
         if len(best) == 2:
             comparisons[row] = above(best[True].values["MIG"], best[False].values["MIG"])
     return decide_all(comparisons, "", complete=results.complete)
+
+
+def longer_is_nearer(results: Results) -> Verdict:
+    """Four times the steps bring a lower DtO on each of the images that were trained so."""
+    found, told = {}, []
+    for row in LENGTHENED:
+        columns = results.rows().get(row, {})
+        if {MAIN, LONGER} <= {*columns}:
+            short, long = (columns[name].values["DtO share"] for name in (MAIN, LONGER))
+            found[row] = above(short, long)
+            told.append(f"{row} {short.mean():.2f} and {long.mean():.2f}")
+    complete = len(found) == len(LENGTHENED)
+    return decide_all(found, f"DtO share: {', '.join(told)}", complete=complete)

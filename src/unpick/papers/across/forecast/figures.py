@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from unpick.pages.page import Table
 from unpick.papers.across.forecast.cells import CLOUDS, foretold
-from unpick.papers.across.forecast.claims import confusions, endurances, main_outcomes, scores
+from unpick.papers.across.forecast.claims import confusions, main_outcomes, scores, sweeps
 from unpick.plots.style import BLUE, COLOURS, GREY, ORANGE
 from unpick.study.study import Results
 
@@ -52,7 +53,7 @@ def _diagonal(axes: "Axes") -> None:
 
 def draw_order(results: Results) -> Figure | None:
     """What is held of each factor over beta, with what it saves."""
-    rows = {row: results.rows()[row] for row in endurances(results)}
+    rows = sweeps(results)
     if not rows:
         return None
     across = 4
@@ -67,6 +68,7 @@ def draw_order(results: Results) -> Figure | None:
             axes.plot(betas, held, ".-", color=colour, label=factor["name"], linewidth=1)
             axes.axvline(factor["saving"], color=colour, linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_title(row, fontsize=8)
         axes.legend(fontsize=6, loc="lower left")
     for axes in grid[len(rows) :]:

@@ -72,6 +72,11 @@ listed, too.""",
             trained(claims.twin_misleads),
         ),
         Claim(
+            "Four times the steps bring the DtO of images nearer to the forecast, which is lower "
+            "(asked after the first results).",
+            trained(claims.longer_is_nearer),
+        ),
+        Claim(
             "The forecast sees the perturbation: it foretells a lower MIG on the perturbed twin "
             "than on the noisy one.",
             partial(claims.forecast_sees, key="ideal_mig", more="noisy"),
