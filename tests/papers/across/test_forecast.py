@@ -12,7 +12,7 @@ import torch
 import unpick
 from unpick.data import from_arrays
 from unpick.papers.across.forecast import claims
-from unpick.papers.across.forecast.cells import DATA, MAIN, SWEPT, TIMES, foretold
+from unpick.papers.across.forecast.cells import DATA, LENGTHENED, MAIN, SWEPT, TIMES, foretold
 from unpick.papers.across.forecast.figures import draw_order, draw_scores, tables
 from unpick.papers.across.forecast.ranks import kendall_within, rank, share_interval, spearman
 from unpick.papers.across.forecast.readings import alignment, gap, holding, predictability, sharing
@@ -42,7 +42,7 @@ def right(row, column):
         values[f"confusion: {pair['first']} | {pair['second']}"] = pair["confusion"] * spread
     for factor in made["factors"]:
         held = factor["saving"] / (factor["saving"] + 1e3)
-        times = 1.0 if column == MAIN else float(column.split()[0])
+        times = float(column.split()[0]) if column.endswith("that") else 1.0
         values[f"held: {factor['name']}"] = np.array([held, held]) if times > 1 else np.ones(2)
     if column != MAIN:
         values["MIG"] = 0.5 * values["MIG"]
@@ -169,7 +169,8 @@ def test_every_data_set_has_a_dated_forecast():
     assert set(foretold()) == set(DATA)
     assert all(made["date"].startswith("20") for made in foretold().values())
     assert set(SWEPT) <= set(DATA)
-    assert len(STUDY.cells("standard")) == len(DATA) + len(SWEPT) * len(TIMES)
+    cells = len(DATA) + len(SWEPT) * len(TIMES) + len(LENGTHENED)
+    assert len(STUDY.cells("standard")) == cells
     assert STUDY.cells("paper") == []
 
 

@@ -17,14 +17,16 @@ gives ranges of DtO and MIG (docs/forecast.md states the rules). Here are 21 dat
 variants: squares of four ratios, three linear Gaussian models, four draws of synth-nonlin, a bent
 sheet, sprites with 32, 16 and 8 rows, rooms, heads, and the noisy and perturbed twins of sprites
 and rooms. Each forecast was made and put on record, with its date, before a model of its row was
-trained; the rules, claims and settings of training are older than all models, too. Nothing was
-tried before.
+trained. The rules and the claims are older than all models, except the one claim that says so.
+The length of training was changed three times, for want of time, before any measurement was
+looked at. The recipe of the perturbed sprites changed while the study ran: that twin was foretold
+again, and models trained on it, after the first results.
 
 Beta is the forecast's own: the geometric middle of the betas to try (for twins, that of the
-original). Seven data sets are also
-trained at 4 and 16 times that. There are as many latents as factors. Clouds have two
-layers of 32 tanh units, 5000 steps and five seeds; images two layers of 128 units, 4000 steps
-and three seeds (two in the sweep): small models, which are trained briefly.
+original). Seven data sets are also trained at 4 and 16 times that, and three for four times the
+steps. There are as many latents as factors. Clouds have two layers of 32 tanh units, 5000 steps
+and five seeds; images two layers of 128 units, 4000 steps and three seeds (two in the sweep):
+small models, which are trained briefly.
 
 DtO is over latents whose mean posterior variance is below 0.8, as a share of chance. Confusion of
 two factors is the cosine between what each latent knows of one and of the other; a factor that no
@@ -35,7 +37,13 @@ classes). It endures by the share of its best value that it keeps, on average ov
 A rank correlation is decided by a permutation test: a claim holds if it is positive at p < 0.05,
 fails if it is not and the 95 % interval (a bootstrap over data sets) excludes 0.5, and is
 undecided otherwise. Clouds and images differ in much besides the forecast, so each kind alone is
-listed, too.""",
+listed, too.
+
+On clouds the forecast is right about who is mixed; on images it is not. There, three to five
+latents are active, and the factor that is left over, mostly scale, shares a latent with stronger
+ones. The forecast gives every factor a latent and knows nothing of this. Its upper ends of MIG
+are too low on clouds: normal scores in bins of equal width tell less of a factor than the codes
+of these models do. It sees nothing of the perturbation in confusion or MIG.""",
     cells=cells,
     measures=("DtO share", "MIG", "active", "error"),
     claims=(
