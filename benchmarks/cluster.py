@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 
 from unpick.data import Perturbed
+from unpick.data.sprites import Sprites
 from unpick.data.synthetic import SynthLin
 from unpick.devices import threads
 from unpick.models import build
@@ -58,7 +59,7 @@ def seconds(configs, on):
 def overhead(name, count, steps, repeats):
     """Print the time with Ray over that with local workers, in turns."""
     pairs = []
-    for _ in range(repeats):
+    for _ in range(repeats):  # a busy machine slows both
         pairs.append(
             (seconds(alone(count, steps), "processes"), seconds(alone(count, steps), "ray"))
         )
@@ -145,6 +146,12 @@ def schedule(times, places, rate, start=0.0):
     return end
 
 
+def light(data):
+    """A data set whose images have the same shape, but which is rendered in seconds."""
+    data = getattr(data, "original", data)
+    return replace(data, rows=1) if isinstance(data, Sprites) else data
+
+
 def trainings(name):
     """Core seconds of each run of a study at paper scale.
 
@@ -156,7 +163,7 @@ def trainings(name):
     restarts = [c for twin in study.twins("paper") for c in twin.candidates()]
     sizes, weights = {}, {}
     for config in (*cells, *restarts):
-        data = getattr(config.data, "original", config.data)  # a twin may not be made yet
+        data = light(config.data)
         sizes[data] = sizes.get(data) or data.load().shape
         weights[config] = work(
             [config], executor.n_weights(config, sizes[data], Runner(on="here"))
@@ -167,6 +174,7 @@ def trainings(name):
 
 def contest_seconds(config):
     """Of training the change of a twin, on two threads of this machine."""
+    config = replace(config, base=replace(config.base, data=light(config.original)))
     dataset = config.original.load()
     model = build(config.base.model, dataset.shape, range(2 * config.ensemble))
     with threads(2):
@@ -200,17 +208,10 @@ def simulate(times, contests, places, rate, size, cost):
     )
 
 
-def main():
-    torch.set_num_threads(1)
-    repeats = int(sys.argv[1]) if sys.argv[1:] else 3
-    print("load:", *(f"{each:.1f}" for each in os.getloadavg()))
-    began = time.perf_counter()
-    connect("ray")
-    print(f"a cluster on this machine starts in {time.perf_counter() - began:.1f} s", flush=True)
-    overhead("4 long runs (6000 steps)", 4, 6000, repeats)
-    overhead("200 tiny runs (20 steps)", 200, 20, repeats)
-    rate = queue(2000)
-    size, write = checkpoint_cost(STUDIES["thesis-4"].cells("paper")[0].config)
+def hundred_nodes(rate):
+    """Print what nodes of 32 cores would do to thesis-4 at paper scale."""
+    large = STUDIES["thesis-4"].cells("paper")[0].config
+    size, write = checkpoint_cost(replace(large, data=light(large.data)))
     fetch = transfer_seconds(size)
     print(
         f"a checkpoint: {size / MEGABYTE:.1f} MB, {fetch:.3f} s to fetch, {write:.3f} s to write"
@@ -223,6 +224,18 @@ def main():
     )
     for nodes in (1, 10, 20, 100):
         simulate(times, contests, 32 * nodes, rate, size, fetch + write)
+
+
+def main():
+    torch.set_num_threads(1)
+    repeats = int(sys.argv[1]) if sys.argv[1:] else 3
+    print("load:", *(f"{each:.1f}" for each in os.getloadavg()))
+    began = time.perf_counter()
+    connect("ray")
+    print(f"a cluster on this machine starts in {time.perf_counter() - began:.1f} s", flush=True)
+    overhead("4 long runs (6000 steps)", 4, 6000, repeats)
+    overhead("200 tiny runs (20 steps)", 200, 20, repeats)
+    hundred_nodes(queue(2000))
     print("load:", *(f"{each:.1f}" for each in os.getloadavg()))
 
 

@@ -171,6 +171,7 @@ def torture(kills, seed=0, steps=60_000, log=print):
                 counts["drivers"] += under_way.drivers
                 assert contents(under_way.root) == contents(expected)
                 check_notes(notes(shown), hits, counts, losses)
+                draw(notes(shown), Path(f"cluster-kills-{counts['rounds']}.png"))
                 shown.rename(Path(name) / "notes")
                 log(f"round {counts['rounds']}: {len(found)} kills, all as undisturbed")
     counts.update(Counter(kind for kind, _ in found))
@@ -210,6 +211,29 @@ def check_notes(noted, hits, counts, losses):
             if pid != other and pid in cause:
                 losses[cause[pid]].append((step - start) / total)
     counts["nodes that trained"] += len({node for each in noted.values() for _, node, *_ in each})
+
+
+def draw(noted, file):
+    """The steps of each training over time, a line a process, a colour a node."""
+    from matplotlib import pyplot as plt
+
+    noted = {name: lines for name, lines in noted.items() if lines}
+    began = min(lines[0][2] for lines in noted.values())
+    nodes = list(dict.fromkeys(node for lines in noted.values() for _, node, *_ in lines))
+    figure, rows = plt.subplots(
+        len(noted), 1, sharex=True, squeeze=False, figsize=(8, 1.3 * len(noted) + 0.6)
+    )
+    for row, (name, lines) in zip(rows[:, 0], sorted(noted.items()), strict=True):
+        for _, group in itertools.groupby(lines, key=lambda line: line[0]):
+            points = [(t - began, step, node) for _, node, t, step in group]
+            times, steps, (node, *_) = zip(*points, strict=True)
+            row.plot(times, steps, color=f"C{nodes.index(node) % 10}")
+            row.plot(times[:1], steps[:1], "|", color="0.4", markersize=8)
+        row.set_ylabel("step")
+        row.set_title(name, fontsize=8, loc="left")
+    rows[-1, 0].set_xlabel("seconds")
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["drive"]:
