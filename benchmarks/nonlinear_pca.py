@@ -5,10 +5,11 @@
     python benchmarks/nonlinear_pca.py large      # 100 000 x 100
 
 `recovery` takes the planted tables of the study `nonlinear-pca`. UMAP and pythae are columns if
-they are installed. Each method has its defaults and the right number of components: pythae's
-BetaVAE trains for its default 100 epochs, and the plain autoencoder is ours, with the network of
-NonlinearPCA; both get 2000 steps. `small` and `large` fit a memory-mapped table with the default
-settings and print seconds and peak memory.
+they are installed (`pip install umap-learn pythae==0.1.2`, best in an environment of their own).
+Each method has its defaults and the right number of components: pythae's BetaVAE trains for its
+default 100 epochs, and the plain autoencoder is ours, with the network of NonlinearPCA; both get
+2000 steps. `small` and `large` fit a memory-mapped table with the default settings and print
+seconds and peak memory.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +32,17 @@ from threadpoolctl import threadpool_limits
 from unpick import NonlinearPCA
 from unpick.data import from_arrays
 from unpick.data.synthetic import SynthLin
+from unpick.geometry import decoder_jacobians
 from unpick.models import MLP, ModelConfig
 from unpick.objectives import AE
-from unpick.papers.across.nonlinear_pca.readings import methods, recovery
+from unpick.papers.across.nonlinear_pca.readings import (
+    directions_of,
+    mean_angle,
+    methods,
+    recovery,
+)
 from unpick.papers.across.nonlinear_pca.tables import PLANTED, planted
+from unpick.papers.across.nonlinear_pca.tabulate import spread
 from unpick.training import Adam, RunConfig, train
 
 ROWS, SEEDS, STEPS = 1000, 2, 2000
@@ -47,13 +56,14 @@ def autoencoder(x, count, seed):
     scaled = (x - x.mean(0)) / x.std()
     ensemble = train(config, from_arrays(scaled), progress=False, device="cpu")
     with torch.no_grad():
-        return ensemble.model.encode(torch.tensor(scaled).float()[None]).mean[0].numpy()
+        codes = ensemble.model.encode(torch.tensor(scaled).float()[None]).mean[0]
+    return codes.numpy(), slopes(lambda z: ensemble.model.decode_mean(z[None])[0], codes)
 
 
 def umap(x, count, seed):
     from umap import UMAP
 
-    return UMAP(n_components=count, random_state=seed, n_jobs=1).fit_transform(x)
+    return UMAP(n_components=count, random_state=seed, n_jobs=1).fit_transform(x), None
 
 
 def pythae(x, count, seed):
@@ -69,8 +79,15 @@ def pythae(x, count, seed):
         settings = BaseTrainerConfig(output_dir=folder, no_cuda=True)
         data = BaseDataset(scaled, torch.zeros(len(scaled)))
         BaseTrainer(model, data, training_config=settings).train()
+    model.eval()
     with torch.no_grad():
-        return model.encoder(scaled).embedding.numpy()
+        codes = model.encoder(scaled).embedding
+    return codes.numpy(), slopes(lambda z: model.decoder(z).reconstruction, codes)
+
+
+def slopes(decode, codes):
+    """A decoder's directions at each row's code."""
+    return decoder_jacobians(decode, codes).detach().double().numpy().transpose(0, 2, 1)
 
 
 OTHERS = {"autoencoder": autoencoder, "UMAP": umap, "pythae beta-VAE": pythae}
@@ -81,42 +98,63 @@ def measure(name, seed):
     count = table.factors.shape[1]
     model = NonlinearPCA(count, max_steps=STEPS, restarts=3, random_state=seed, device="cpu")
     model.fit(table.x)
-    scores = {"NonlinearPCA": recovery(model.transform(table.x), table.factors)}
+    found = {"NonlinearPCA": (model.transform(table.x), model.local_components(table.x))}
     for method, other in methods(count, seed).items():
-        scores[method] = recovery(other.fit_transform(table.x), table.factors)
-    for method, codes in OTHERS.items():
+        found[method] = other.fit_transform(table.x), directions_of(other, table.x)
+    for method, run in OTHERS.items():
         try:
-            scores[method] = recovery(codes(table.x, count, seed).astype(float), table.factors)
+            found[method] = run(table.x, count, seed)
         except ImportError as error:
             print(f"{method} left out: {error}", file=sys.stderr)
-    return scores
+    return {
+        "MCC": {
+            k: recovery(codes.astype(float), table.factors) for k, (codes, _) in found.items()
+        },
+        "angle": {
+            k: mean_angle(directions, table.directions)
+            for k, (_, directions) in found.items()
+            if directions is not None
+        },
+    }
+
+
+def versions():
+    found = [f"{name} {version(name)}" for name in ("scikit-learn", "torch")]
+    for name in ("umap-learn", "pythae"):
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
 
 
 def compare():
     found = {}
     for name in PLANTED:
         found[name] = [measure(name, seed) for seed in range(SEEDS)]
-        means = {k: round(np.mean([s[k] for s in found[name]]), 3) for k in found[name][0]}
-        print(name, means, flush=True)
-    columns = list(found[PLANTED[0]][0])
+        print(name, found[name], flush=True)
     lines = [
         "# NonlinearPCA beside other methods",
         "",
-        "Recovery of planted factors (MCC, rank correlation): mean ± deviation over "
-        f"{SEEDS} seeds, {ROWS} rows. Every method is told the number of components and has its "
-        f"defaults; NonlinearPCA and the autoencoder get {STEPS} steps, pythae 100 epochs.",
+        f"Mean ± deviation over {SEEDS} seeds, {ROWS} rows. Every method is told the number of "
+        f"components and has its defaults; NonlinearPCA and the autoencoder get {STEPS} steps, "
+        f"pythae 100 epochs. Versions: {versions()}.",
         "",
         "`python benchmarks/nonlinear_pca.py recovery` writes this page; "
         "[the numbers](nonlinear-pca-benchmark.json). The tables are those of "
         "[the study](nonlinear-pca.md).",
         "",
-        "| table | " + " | ".join(columns) + " |",
-        "|---|" + "---:|" * len(columns),
     ]
-    for name, rows in found.items():
-        values = [[row[c] for row in rows if c in row] for c in columns]
-        cells = [f"{np.mean(v):.2f} ± {np.std(v, ddof=1):.2f}" for v in values]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for key, title, digits in (
+        ("MCC", "Recovery of planted factors (MCC, rank correlation)", 2),
+        ("angle", "Angle between local directions and those of the factors, in degrees", 0),
+    ):
+        columns = list(found[PLANTED[0]][0][key])
+        lines += ["", f"## {title}", "", "| table | " + " | ".join(columns) + " |"]
+        lines.append("|---|" + "---:|" * len(columns))
+        for name, rows in found.items():
+            values = [[row[key][c] for row in rows] for c in columns]
+            cells = [spread(v, digits) for v in values]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += ["", "Methods without a decoder have no directions."]
     RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
     RESULTS.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
 
