@@ -84,16 +84,21 @@ class SynthNonlin:
     def __post_init__(self) -> None:
         check_points(self.points)
 
-    def load(self) -> Dataset:
-        """Draw the network and the points."""
-        square, generator = unit_square(self.points, self.data_seed)
+    def sheet(self, square: Float[Tensor, "n 2"]) -> Float[Tensor, "n 6"]:
+        """Map points of the unit square by the network, which is drawn after the data's points."""
+        _, generator = unit_square(self.points, self.data_seed)
         x = square
         for inputs, outputs in ((2, 10), (10, 6)):
             # Uniform, with the variance of Glorot & Bengio (2010).
             draws = torch.rand(inputs + 1, outputs, generator=generator)
             layer = (2 * draws - 1) * math.sqrt(6 / (inputs + outputs))
             x = torch.tanh(x @ layer[:-1] + layer[-1])
-        return Dataset(self.name, ArrayStore(x), SQUARE, square)
+        return x
+
+    def load(self) -> Dataset:
+        """Draw the points and the network."""
+        square, _ = unit_square(self.points, self.data_seed)
+        return Dataset(self.name, ArrayStore(self.sheet(square)), SQUARE, square)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 from unpick.estimator.rows import hold_out
 from unpick.papers.across.nonlinear_pca import claims
@@ -13,6 +14,7 @@ from unpick.papers.across.nonlinear_pca.choice import active_ds, add_choices, he
 from unpick.papers.across.nonlinear_pca.figures import draw_choice, draw_recovery
 from unpick.papers.across.nonlinear_pca.study import STUDY
 from unpick.papers.across.nonlinear_pca.tables import CURVED, NOISE, PLANTED, planted, real
+from unpick.papers.across.nonlinear_pca.tabulate import tabulate
 from unpick.runs import Run, Runner, make
 from unpick.study import Outcome, Results
 from unpick.study.running import collect
@@ -43,22 +45,48 @@ def test_the_choice_is_compared_with_hindsight():
     assert (found.best, found.best_beta, found.chosen_beta) == (0.95, "beta 0.01", "beta 0.0032")
     assert found.kept == pytest.approx(0.89)  # the first restart
     assert found.fixed == {"beta 1": 0.2, "beta 4": 0.1}
-    assert claims.choice_is_good(outcomes(DS, chosen=3)).holds
-    assert claims.choice_is_good(outcomes(DS, chosen=1)).holds is False
+    assert claims.choice_is_good(outcomes(DS, chosen=3), "runs", "kept").holds
+    assert claims.choice_is_good(outcomes(DS, chosen=1), "runs", "kept").holds is False
 
 
-def searched(kept, chosen="0.1"):
-    table = {"0.01": [0.2, 0.4], "0.1": [0.8, 0.9], "1": [0.5, 0.5], "4": [0.0, 0.0]}
-    own = {"DS": table, "chosen": chosen, "kept": kept, "found again": 2.0}
-    return Results(STUDY, "standard", computed={"choice": {"bent": own}})
+def searched(kept, fitted=0.8, chosen="0.1"):
+    """Two seeds whose grids differ a little."""
+    study = replace(STUDY, cells=lambda _: [])
+    seeds = [
+        {
+            "DS": {
+                f"0.01{k}": [0.2, 0.4],
+                "0.1": [0.8, 0.9],
+                "fixed 1": [0.5, 0.5],
+                "fixed 4": [0.0, 0.0],
+            },
+            "chosen": chosen,
+            "kept": kept,
+            "UDR": f"0.01{k}",
+            "fitted": fitted,
+        }
+        for k in range(2)
+    ]
+    found = {name: seeds for name in ("bent", "sprites", "rooms")}
+    return Results(study, "standard", computed={"choice": found})
 
 
 def test_the_search_is_compared_with_hindsight():
-    assert claims.search_is_good(searched(0.8)).holds
-    verdict = claims.search_is_good(searched(0.3))
+    assert claims.choice_is_good(searched(0.8), "search", "kept").holds
+    assert claims.choice_is_good(searched(0.3), "search", "fitted").holds
+    assert claims.choice_is_good(searched(0.8, 0.3), "search", "fitted").holds is False
+    verdict = claims.choice_is_good(searched(0.3), "search", "kept")
     assert verdict.holds is False
-    assert "bent 0.35 (0.1, best 0.1; 0.59 at 1, 0.00 at 4)" in verdict.evidence
-    assert claims.search_is_good(Results(STUDY, "standard")).holds is None
+    assert "bent 0.35 (0.1, best 0.1)" in verdict.evidence
+    assert claims.choice_is_good(Results(STUDY, "standard"), "search", "kept").holds is None
+    found = claims.searches(searched(0.8))["bent"]
+    assert (found.udr, found.fixed) == (pytest.approx(0.3), {"beta 1": 0.5, "beta 4": 0.0})
+
+
+def test_tables_show_every_way_to_choose():
+    (table,) = tabulate(searched(0.8))
+    assert table.rows[1] == ("bent", "0.85", "0.94", "0.94", "1.00", "0.35", "0.59", "0.00")
+    assert table.rows[-1][0] == "mean"
 
 
 def test_latents_that_are_not_in_use_do_not_score(rng):
@@ -78,21 +106,25 @@ def test_held_rows_are_found_in_the_table(rng):
 
 
 def test_a_data_set_that_no_beta_disentangles_says_nothing():
-    assert claims.choice_is_good(outcomes([0.05] * 10, chosen=3)).holds is None
+    nothing = outcomes([0.05] * 10, chosen=3)
+    assert claims.choice_is_good(nothing, "runs", "kept").holds is None
 
 
 @pytest.mark.parametrize("other", ["UDR", "beta 1", "beta 4"])
 def test_the_choice_can_lose_and_win(other):
     late = [0.0] * 9 + [1.0]  # UDR likes the last beta
-    assert claims.choice_beats(outcomes(DS, chosen=4, udr=late), other).holds
+    assert claims.choice_beats(outcomes(DS, chosen=4, udr=late), "runs", other).holds
     good_late = [0.1] * 8 + [0.9, 0.95]
-    assert claims.choice_beats(outcomes(good_late, chosen=0, udr=late), other).holds is False
+    lost = claims.choice_beats(outcomes(good_late, chosen=0, udr=late), "runs", other)
+    assert lost.holds is False
 
 
 def tables(ours, theirs, components=2, noise=1.0):
     """Computed results of all planted tables with three seeds."""
     scores = {"NonlinearPCA": ours, "PCA": theirs}
     row = {
+        "scores": scores,
+        "angles": {"NonlinearPCA": 90 * (1 - ours), "PCA": 90 * (1 - theirs)},
         "explained": ours,
         "explained by PCA": theirs,
         "components": components,
@@ -100,7 +132,11 @@ def tables(ours, theirs, components=2, noise=1.0):
         "noise": noise,
         "planted noise": 1.0,
     }
-    rows = [row | {"scores": {k: v + 0.001 * s for k, v in scores.items()}} for s in range(3)]
+    rows = [
+        row
+        | {key: {k: v + 0.001 * s for k, v in row[key].items()} for key in ("scores", "angles")}
+        for s in range(3)
+    ]
     return Results(STUDY, "standard", computed={"planted": dict.fromkeys(PLANTED, rows)})
 
 
@@ -108,6 +144,8 @@ def test_recovery_number_and_noise_can_fail():
     assert claims.recovers_more(tables(0.9, 0.5), "PCA").holds
     assert claims.recovers_more(tables(0.5, 0.9), "PCA").holds is False
     assert claims.recovers_more(tables(0.5, 0.5), "PCA").undecided
+    assert claims.points_closer(tables(0.9, 0.5), "PCA").holds
+    assert claims.points_closer(tables(0.5, 0.9), "PCA").holds is False
     assert claims.explains_more(tables(0.9, 0.5)).holds
     assert claims.explains_more(tables(0.5, 0.9)).holds is False
     assert claims.finds_the_number(tables(0.9, 0.5)).holds
@@ -153,6 +191,20 @@ def test_factors_of_the_roll_are_lengths_on_it():
     expected = np.diff(along[order]) ** 2 + 4 * NOISE**2
     assert np.mean(steps**2) == pytest.approx(expected.mean(), rel=0.1)
     np.testing.assert_allclose(table.x[:, 1], height, atol=5 * NOISE)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_directions_are_those_of_neighbours(name):
+    """Rows move along the directions when factors move: so do the differences of close rows."""
+    table = planted(name, 1000, 1)
+    factors = table.factors / table.factors.std(0)
+    near = cKDTree(factors).query(factors, 10)[1][:, -1]
+    moved = np.einsum("npk,nk->np", table.directions, table.factors[near] - table.factors)
+    other = np.roll(moved, 1, axis=0)
+    change = table.x[near] - table.x
+    assert np.square(change - moved).sum() < np.square(change - other).sum()
+    sums = (change * moved).sum(), np.square(moved).sum()
+    assert sums[0] / sums[1] == pytest.approx(1, abs=0.1)
 
 
 def test_every_table_can_be_drawn():

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from unpick.data import DataConfig
 from unpick.data.bent import Bent
+from unpick.data.shapes3d import Shapes3D
+from unpick.data.sprites import Sprites
 from unpick.data.synthetic import LinearGaussian, SynthLin, SynthNonlin
 from unpick.models import MLP, ModelConfig
 from unpick.objectives import BetaVAE
@@ -27,6 +29,9 @@ def cells(scale: Scale) -> Sequence[Cell]:
         "synth-nonlin, seed 6": (SynthNonlin(points=points, data_seed=6), 4),
         "synth-nonlin, seed 7": (SynthNonlin(points=points, data_seed=7), 4),
     }
+    if scale == "standard":
+        # With 16 rows x varies more than y, so that variance tells them apart.
+        data |= {"sprites": (Sprites(32, rows=16), 8), "shapes3d": (Shapes3D(16), 8)}
     return [
         Cell(
             row,

@@ -1,5 +1,6 @@
 """What the rule chooses, by plain runs and by the estimator's own search, beside hindsight."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,30 +12,35 @@ from jaxtyping import Bool, Float, Int
 from unpick.data import Dataset
 from unpick.estimator.finished_runs import measure_runs
 from unpick.estimator.fitting import dense, latents_for, search_grid
-from unpick.estimator.members import Member
 from unpick.estimator.rounds import Plan, search
 from unpick.estimator.rows import HeldOut, hold_out
-from unpick.estimator.selection import score_betas, select_beta, select_restart
+from unpick.estimator.selection import score_betas, select_beta, select_restart, udr_of
 from unpick.geometry import polarized_regime
-from unpick.metrics import disentanglement_score, udr
+from unpick.metrics import disentanglement_score
 from unpick.papers.across.nonlinear_pca.cells import cells
+from unpick.papers.across.nonlinear_pca.readings import SEEDS, estimator
 from unpick.probe import Probe
 from unpick.study.study import Outcome, Results, Scale
 
 FIXED = (1.0, 4.0)  # betas that people take without a rule
 STEPS = {"quick": 40, "standard": 4000}  # of a fit; the search takes a quarter
 RESTARTS = 3
+MOST_ROWS = 5000
 
 
 def active_ds(
     codes: Float[np.ndarray, "n d"],
     active: Bool[np.ndarray, "d"],
     factors: Float[np.ndarray, "n k"],
+    classes: Sequence[bool] | None = None,
 ) -> float:
     """DS of the latents in use; the others count as constant, since nobody is given them."""
-    if not active.any() or codes.shape[1] < 2:
+    if not active.any():
         return 0.0
-    return disentanglement_score(np.where(active, codes, 0.0), factors).score
+    codes = np.where(active, codes, 0.0)
+    if codes.shape[1] < 2:
+        codes = np.concatenate([codes, np.zeros_like(codes)], 1)
+    return disentanglement_score(codes, factors, classes).score
 
 
 def disentanglement_in_use(probe: Probe) -> dict[str, float]:
@@ -43,7 +49,7 @@ def disentanglement_in_use(probe: Probe) -> dict[str, float]:
         return {}
     active = ~polarized_regime(probe.mean, probe.variance).pruned.numpy()
     codes = probe.mean.cpu().double().numpy()
-    return {"DS": active_ds(codes, active, probe.factors.astype(float))}
+    return {"DS": active_ds(codes, active, probe.factors.astype(float), probe.categorical)}
 
 
 def add_choices(results: Results) -> Results:
@@ -70,43 +76,54 @@ def add_choices(results: Results) -> Results:
     return replace(results, outcomes=tuple(changed[id(o)] for o in results.outcomes))
 
 
-def udr_of(members: list[Member]) -> Float[np.ndarray, "s"]:
-    """UDR of members at one beta; nan for a single one."""
-    if len(members) < 2:
-        return np.full(len(members), np.nan)
-    kl = [-np.log(np.minimum(m.variance, 1.0)) / 2 for m in members]
-    return udr([m.codes for m in members], kl).per_model
-
-
 def compute_choice(scale: Scale) -> dict[str, Any]:
-    """For every data set: DS over beta in the estimator's own search, and what it chooses."""
+    """For every data set and seed: DS over beta in the estimator's own search, and its choice."""
     data = {cell.row: cell.config.data for cell in cells(scale)}
     names = [*data][: 1 if scale == "quick" else None]
-    return {name: search_and_score(_load(data[name]), scale) for name in names}
+    found = {}
+    for name in names:
+        dataset = _load(data[name])
+        seeds = 1 if len(dataset.shape) > 1 else SEEDS[scale]  # images take minutes
+        found[name] = [search_and_score(dataset, scale, seed) for seed in range(seeds)]
+    return found
 
 
-def search_and_score(dataset: Dataset, scale: Scale) -> dict[str, Any]:
-    """Search as the estimator does, with the fixed betas beside the grid; score with labels."""
-    rows = torch.arange(len(dataset))
-    x = dataset.observe(rows).double().numpy()
-    parts = hold_out(x, seed=0)
-    factors = dataset.factor_values(rows).double().numpy()[held_rows(parts, x)]
+def search_and_score(dataset: Dataset, scale: Scale, seed: int) -> dict[str, Any]:
+    """Search as the estimator does, with the fixed betas beside the grid; score with labels.
+
+    Then fit the estimator itself to the same rows, and score its components as well.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randperm(len(dataset), generator=generator)[:MOST_ROWS]
+    x = dataset.observe(rows).flatten(1).double().numpy()
+    parts = hold_out(x, seed)
+    held = held_rows(parts, x)
+    factors = dataset.factor_values(rows).double().numpy()[held]
+    classes = tuple(factor.categorical for factor in dataset.factors)
     grid = search_grid(parts.variances)
     plan = Plan(dense((64, 64)), STEPS[scale], 0.01, "cpu", False)
-    members = search(parts, plan, latents_for(parts.variances), [*grid, *FIXED], RESTARTS, 0)
+    members = search(
+        parts, plan, latents_for(parts.variances), [*grid, *FIXED], RESTARTS, RESTARTS * seed
+    )
     seen = [m for m in members if m.beta in grid]
     best = select_beta(score_betas(seen))
-    group = [m for m in seen if m.beta == best.beta]
-    kept = group[select_restart(group)]
-    table = {
-        f"{beta:.2g}": [active_ds(m.codes, m.active, factors) for m in members if m.beta == beta]
-        for beta in [*grid, *FIXED]
-    }
+    names = {b: f"{b:.3g}" for b in grid} | {b: f"fixed {b:.0f}" for b in FIXED}
+    groups = {name: [m for m in members if m.beta == b] for b, name in names.items()}
+    chosen = names[best.beta]
+    kept = groups[chosen][select_restart(groups[chosen])]
+    agreed = {names[b]: udr_of(groups[names[b]]).mean() for b in grid}
+    codes = estimator(scale, None, seed).set_params(max_steps=STEPS[scale]).fit(x).transform(x)
+    in_use = np.ones(codes.shape[1], dtype=bool)
     return {
-        "DS": table,
-        "chosen": f"{best.beta:.2g}",
-        "kept": active_ds(kept.codes, kept.active, factors),
-        "found again": best.found_again,
+        "DS": {
+            beta: [active_ds(m.codes, m.active, factors, classes) for m in group]
+            for beta, group in groups.items()
+        },
+        "chosen": chosen,
+        "kept": active_ds(kept.codes, kept.active, factors, classes),
+        "UDR": max(agreed, key=lambda beta: np.nan_to_num(agreed[beta])),
+        "fitted": active_ds(codes[held], in_use, factors, classes),
+        "components": codes.shape[1],
     }
 
 
