@@ -140,7 +140,7 @@ def test_a_file_is_hashed_once_a_process_and_a_large_one_once(cache_folder, monk
     for large, times in ((2**30, 2), (10, 1)):
         monkeypatch.setattr(module, "LARGE", large)
         for _ in range(2):  # two processes
-            module._hashed.clear()
+            module._hashed().clear()
             sha256_of(path)
             sha256_of(path)
         assert len(hashed) == times

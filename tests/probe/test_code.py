@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from unpick.data.cache import check_sum
 from unpick.geometry import orthogonality
 from unpick.probe.code import digest, reachable
 from unpick.probe.measures import alignment
@@ -115,6 +116,14 @@ def test_closures_of_one_factory_count_each(monkeypatch):
 def test_lambdas_count_by_the_names_they_use():
     mean, most = {"a": lambda x: np.mean(x)}, {"a": lambda x: np.max(x)}
     assert digest(partial(outer, x=mean)) != digest(partial(outer, x=most))
+
+
+def test_files_that_a_process_has_read_leave_the_digest_alone(tmp_path):
+    file = tmp_path / "data.npy"
+    file.write_bytes(b"numbers")
+    before = digest(check_sum)
+    check_sum(file)
+    assert digest(check_sum) == before
 
 
 def test_a_measure_reaches_the_geometry_that_it_calls():

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeVar
 
@@ -109,7 +110,7 @@ def summed_write(path: Path) -> Iterator[SummedFile]:
         summed = SummedFile(file)
         yield summed
         _write_sum(path, summed.sha256.hexdigest())
-    _hashed[_state(path)] = summed.sha256.hexdigest()
+    _hashed()[_state(path)] = summed.sha256.hexdigest()
 
 
 def check_sum(path: Path) -> None:
@@ -135,19 +136,19 @@ def check_sum(path: Path) -> None:
 def sha256_of(path: Path) -> str:
     """The sha256 of a file, taken once a process; of a large one again only if it has changed."""
     uses, state = _uses.get(), _state(path)
-    if state in _hashed and not (uses and uses.afresh):
-        return _hashed[state]
+    if state in _hashed() and not (uses and uses.afresh):
+        return _hashed()[state]
     mark = hashlib.sha256(repr(state).encode()).hexdigest()
     memory = data_folder() / "sums" / mark[:24]
     large = path.stat().st_size > LARGE
     if large and memory.is_file() and not (uses and uses.afresh):
-        return _hashed.setdefault(state, memory.read_text())
+        return _hashed().setdefault(state, memory.read_text())
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if large:
         with contextlib.suppress(OSError), atomic_write(memory) as out:
             out.write(found.encode())
-    _hashed[state] = found
+    _hashed()[state] = found
     return found
 
 
@@ -157,7 +158,15 @@ class _Uses(NamedTuple):
 
 
 _uses: ContextVar[_Uses | None] = ContextVar("uses", default=None)
-_hashed: dict[tuple[object, ...], str] = {}  # of files in the state that this process found
+
+
+@cache
+def _hashed() -> dict[tuple[object, ...], str]:
+    """Checksums of files in the state that this process found.
+
+    A function, since values of module variables enter the keys of cached measures.
+    """
+    return {}
 
 
 def sums_of(load: Callable[[], object], afresh: bool = False) -> dict[str, str]:
