@@ -10,7 +10,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from unpick.forecast import forecast
+from unpick.forecasting import forecast
 from unpick.papers.across import forecast as study
 from unpick.papers.across.forecast.cells import DATA
 

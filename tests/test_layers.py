@@ -18,7 +18,7 @@ ORDER = [
     {"geometry", "metrics", "plots"},
     {"runs"},
     {"theory", "probe", "pages"},
-    {"perturb", "diagnosis", "forecast", "estimator"},
+    {"perturb", "diagnosis", "forecasting", "estimator"},
     {"study"},
     {"papers"},
     {"report", "explorer"},

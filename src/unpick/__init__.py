@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from unpick.diagnosis.diagnose import diagnose as diagnose
     from unpick.estimator import NonlinearPCA as NonlinearPCA
     from unpick.explorer.launch import explore as explore
-    from unpick.forecast.forecast import forecast as forecast
+    from unpick.forecasting.forecast import forecast as forecast
 
 __version__ = "0.1.0"
 
@@ -16,7 +16,7 @@ PLACES = {
     "NonlinearPCA": "unpick.estimator",
     "diagnose": "unpick.diagnosis",
     "explore": "unpick.explorer",
-    "forecast": "unpick.forecast",
+    "forecast": "unpick.forecasting",
 }
 
 

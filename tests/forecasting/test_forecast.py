@@ -10,9 +10,9 @@ import torch
 
 import unpick
 from unpick.data import from_arrays, load
-from unpick.forecast import Forecast
-from unpick.forecast.directions import local_directions
-from unpick.forecast.pairs import OPEN, cheapest_angle, cheapest_rotation, confusion
+from unpick.forecasting import Forecast
+from unpick.forecasting.directions import local_directions
+from unpick.forecasting.pairs import OPEN, cheapest_angle, cheapest_rotation, confusion
 from unpick.theory import factor_gains
 
 

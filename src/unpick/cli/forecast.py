@@ -44,7 +44,7 @@ def forecast(arguments: Arguments) -> None:
     from unpick.cli.own import pick_dataset
     from unpick.data import DATASETS, own_data, select_twin
     from unpick.data.own import is_own, names_in
-    from unpick.forecast import forecast as foretell
+    from unpick.forecasting import forecast as foretell
 
     name, rest = arguments[0], arguments[1:]
     own = name not in DATASETS and is_own(name)

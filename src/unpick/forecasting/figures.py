@@ -7,9 +7,9 @@ import torch
 from matplotlib.figure import Figure
 
 from unpick.data import Dataset
-from unpick.forecast.directions import Directions
-from unpick.forecast.result import Forecast
-from unpick.forecast.words import factor_text
+from unpick.forecasting.directions import Directions
+from unpick.forecasting.result import Forecast
+from unpick.forecasting.words import factor_text
 from unpick.plots import BLUE, GREY, ORANGE, image_grid
 from unpick.plots.style import GREEN, house_style
 

@@ -12,15 +12,15 @@ from rich.console import Console
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.forecast.directions import Directions, local_directions
-from unpick.forecast.kinds import Kind, name_kinds, ordered_columns
-from unpick.forecast.page import print_forecast, write_forecast
-from unpick.forecast.pairs import cheapest_angle, confusion
-from unpick.forecast.prediction import predict
-from unpick.forecast.result import FactorForecast, Forecast, PairForecast
-from unpick.forecast.spectra import CLOSE, compare_spectra
-from unpick.forecast.words import describe
-from unpick.forecast.worth import savings, suggest_betas
+from unpick.forecasting.directions import Directions, local_directions
+from unpick.forecasting.kinds import Kind, name_kinds, ordered_columns
+from unpick.forecasting.page import print_forecast, write_forecast
+from unpick.forecasting.pairs import cheapest_angle, confusion
+from unpick.forecasting.prediction import predict
+from unpick.forecasting.result import FactorForecast, Forecast, PairForecast
+from unpick.forecasting.spectra import CLOSE, compare_spectra
+from unpick.forecasting.words import describe
+from unpick.forecasting.worth import savings, suggest_betas
 from unpick.geometry.orthogonality import DistanceToOrthogonality, distance_of_directions
 from unpick.geometry.singular import singular_directions
 from unpick.models.likelihood import Likelihood
@@ -39,7 +39,7 @@ def forecast(
     seed: int = 0,
     report: str | Path | None = None,
     show: bool = True,
-    command: str = "unpick.forecast",
+    command: str = "unpick.forecasting",
 ) -> Forecast:
     """Foretell what a VAE will tell apart and what it will mix; nothing is trained.
 

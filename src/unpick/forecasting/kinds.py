@@ -11,7 +11,7 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.forecast.directions import change, settings, standardised
+from unpick.forecasting.directions import change, settings, standardised
 from unpick.names import pick
 
 Kind = Literal["ordered", "periodic", "categorical"]

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.text import Text
 
 from unpick.data import Dataset
-from unpick.forecast import figures
-from unpick.forecast.directions import Directions
-from unpick.forecast.result import Forecast
+from unpick.forecasting import figures
+from unpick.forecasting.directions import Directions
+from unpick.forecasting.result import Forecast
 from unpick.pages import Picture, Section, Table, print_table, write_page
 from unpick.pages.page import Marked
 from unpick.pages.terminal import COLOURS

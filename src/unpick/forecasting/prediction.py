@@ -21,9 +21,9 @@ from scipy.stats import norm, rankdata
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.forecast.directions import Directions
-from unpick.forecast.kinds import Kind
-from unpick.forecast.pairs import OPEN, cheapest_angle, cheapest_rotation, turn
+from unpick.forecasting.directions import Directions
+from unpick.forecasting.kinds import Kind
+from unpick.forecasting.pairs import OPEN, cheapest_angle, cheapest_rotation, turn
 from unpick.geometry.orthogonality import distance_of_directions
 from unpick.geometry.singular import singular_directions
 from unpick.metrics import mutual_information_gap

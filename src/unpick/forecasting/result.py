@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from unpick.forecast.kinds import Kind
-from unpick.forecast.pairs import OPEN, TURNED
-from unpick.forecast.prediction import Prediction
-from unpick.forecast.spectra import Spectra
+from unpick.forecasting.kinds import Kind
+from unpick.forecasting.pairs import OPEN, TURNED
+from unpick.forecasting.prediction import Prediction
+from unpick.forecasting.spectra import Spectra
 from unpick.models.likelihood import Likelihood
 from unpick.notebook import html_table
 from unpick.pages import Note

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from unpick.forecast.pairs import OPEN
-from unpick.forecast.result import FactorForecast, Forecast, PairForecast
+from unpick.forecasting.pairs import OPEN
+from unpick.forecasting.result import FactorForecast, Forecast, PairForecast
 from unpick.pages import Note
 from unpick.pages.page import Mark
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.forecast.directions import Directions
+from unpick.forecasting.directions import Directions
 from unpick.models.likelihood import Likelihood
 from unpick.theory import factor_gains
 from unpick.theory.gain import entropy
