@@ -30,13 +30,6 @@ def table(x):
 CHOICES = {"a": inner, "b": lambda x: x + 1}
 
 
-seen = {}
-
-
-def remembering(x):
-    return seen.setdefault(x, inner(x))
-
-
 @dataclass(frozen=True)
 class Scaled:
     factor: float = 2.0
@@ -50,13 +43,6 @@ def test_functions_behind_functions_count(monkeypatch):
     assert digest(outer) == before
     monkeypatch.setitem(globals(), "inner", lambda x: 2 * x)
     assert digest(outer) != before
-
-
-def test_what_a_process_remembers_does_not_count():
-    before = digest(remembering)
-    remembering(4)
-    assert seen
-    assert digest(remembering) == before
 
 
 def test_constants_and_tables_count(monkeypatch):

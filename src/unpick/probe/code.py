@@ -95,18 +95,13 @@ def _members(name: str, kind: type) -> Iterator[tuple[str, object]]:
         yield f"{name}, base {parent.__name__}", parent
 
 
-def _is_memory(name: str, value: object) -> bool:
-    """Whether a global is what a process remembers, such as files that it hashed, no constant."""
-    return isinstance(value, dict | list | set) and not name.isupper()
-
-
 def _names(name: str, function: FunctionType) -> Iterator[tuple[str, object]]:
     """What a function looks up: globals, what it closes over, and attributes of our modules."""
     named = _all_names(function.__code__)
     space = function.__globals__
     modules = [space[key] for key in named if isinstance(space.get(key), ModuleType)]
     for key in named:
-        if key in space and not _is_memory(key, space[key]):
+        if key in space:
             yield f"{function.__module__}.{key}", space[key]
         for module in modules:
             if module.__name__.split(".")[0] == OURS and hasattr(module, key):
