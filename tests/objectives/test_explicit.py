@@ -167,6 +167,20 @@ def test_contrast_is_that_of_the_geometry_and_scales_do_not_matter(generator):
     )
 
 
+def test_contrasts_are_those_of_mean_images_and_of_the_likelihood(a_pass):
+    p, likelihood = a_pass, a_pass.model.config.likelihood
+    mean_images, paid = ImaAE()(p)["contrast"].value, BudgetAE()(p)["columns"].value
+    for s in range(S):
+        z = p.z[s].detach()
+        jacobians = decoder_jacobians(alone(p, s, logits=False), z)
+        ours = contrast_of_gram(jacobians.mT @ jacobians)
+        torch.testing.assert_close(mean_images[s], ours, rtol=1e-3, atol=1e-4)
+        h = likelihood_hessian(alone(p, s), p.x[s], z, likelihood=likelihood, form="gauss-newton")
+        torch.testing.assert_close(paid[s], contrast_of_gram(-h), rtol=1e-3, atol=1e-4)
+    if likelihood == "bernoulli":  # else they could be confused
+        assert (paid - mean_images).abs().max() > 5e-3
+
+
 @pytest.mark.parametrize("columns", [[[1.0, 0.0], [2.0, 0.0]], [[1.0, 2.0], [2.0, 4.0]]])
 def test_columns_of_zeros_and_equal_ones_have_finite_gradients(columns):
     m = torch.tensor(columns, requires_grad=True)
@@ -176,6 +190,16 @@ def test_columns_of_zeros_and_equal_ones_have_finite_gradients(columns):
     assert float(value.detach()) == pytest.approx(
         0.0 if columns[0][1] == 0 else -0.5 * log(1 - (1 / (1 + 1e-5)) ** 2), rel=1e-2, abs=1e-6
     )
+
+
+@pytest.mark.parametrize("objective", [DeterministicVAE(), BudgetAE(), ImaAE()], ids=str)
+def test_saturated_pixels_have_finite_gradients(objective, generator):
+    model = build(ModelConfig(D, "delta", "bernoulli", DENSE), (4,), [0])
+    model.decoder.layers[-1].bias.data[:, :, :2] = 200.0  # p (1 - p) is 0 in float32
+    x, noise = torch.rand(1, B, 4, generator=generator), torch.zeros(1, B, D)
+    loss = total(objective(Pass(model, x, noise, 0, 100)))[0]
+    for gradient in torch.autograd.grad(loss, [*model.parameters()]):
+        assert gradient.isfinite().all()
 
 
 def test_the_jacobian_is_taken_of_the_first_observations(a_pass):

@@ -18,9 +18,7 @@ from unpick.models.model import Model
 Columns = Float[Tensor, "s b p d"]
 Grams = Float[Tensor, "s b d d"]
 
-FLOOR = (
-    1e-5  # of the eigenvalues of cosines, which bounds the contrast where columns fall together
-)
+FLOOR = 1e-5  # under the eigenvalues of cosines, for columns that fall together
 
 
 def check_jacobians(jacobians: int) -> None:
@@ -54,7 +52,9 @@ def likelihood_gram(model: Model, z: Float[Tensor, "s b d"]) -> Grams:
     for `gaussian`, p (1 - p) for `bernoulli`.
     """
     bend = likelihoods.curvature(model.config.likelihood, model.decode(z)).flatten(2)
-    return gram(columns(model.decode, z) * bend.sqrt()[..., None])
+    # Of saturated pixels p (1 - p) is 0 to rounding, where a root has no slope.
+    root = bend.clamp(min=torch.finfo(bend.dtype).tiny).sqrt()
+    return gram(columns(model.decode, z) * root[..., None])
 
 
 def distortion_hessian(
