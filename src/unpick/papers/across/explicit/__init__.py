@@ -1,0 +1,1 @@
+"""Alignment on purpose against alignment by noise."""
