@@ -1,7 +1,7 @@
 """What Ray costs, and what a hundred nodes would do to a study of many large runs.
 
 `python benchmarks/cluster.py [REPEATS]`. Local workers and a Ray cluster of as many processes on
-this machine take turns, and ratios are medians over the turns, since a busy machine slows both.
+this machine take turns; ratios are medians over the turns. Run it on an idle machine.
 The hundred nodes are simulated, from what was measured here: assumptions are printed.
 """
 
@@ -27,7 +27,6 @@ from unpick.models import build
 from unpick.objectives import BetaTCVAE
 from unpick.papers import STUDIES
 from unpick.perturb.contest import Contest
-from unpick.perturb.cost import seconds_a_step
 from unpick.perturb.make_twin import refit_batches
 from unpick.runs import Runner, disk, executor, make
 from unpick.runs.checkpoint import save_checkpoint
@@ -39,6 +38,9 @@ from unpick.training.progress import work
 
 JOBS = 2
 MEGABYTE = 2**20
+NETWORK = (
+    125e6  # bytes a second, of 1 Gbit/s: assumed, since on one machine nothing crosses a line
+)
 
 
 def alone(count, steps):
@@ -173,12 +175,16 @@ def trainings(name):
 
 
 def contest_seconds(config):
-    """Of training the change of a twin, on two threads of this machine."""
+    """CPU time of training the change of a twin on one core; other work does not count in it."""
     config = replace(config, base=replace(config.base, data=light(config.original)))
     dataset = config.original.load()
     model = build(config.base.model, dataset.shape, range(2 * config.ensemble))
-    with threads(2):
-        each = seconds_a_step(Contest(config, dataset, model).advance)
+    with threads(1):
+        contest = Contest(config, dataset, model)
+        contest.advance(1)
+        began = time.process_time()
+        contest.advance(2)
+        each = time.process_time() - began
     return each * (config.steps + 2 * refit_batches(config) / (config.decoder_batches + 1))
 
 
@@ -189,7 +195,7 @@ def simulate(times, contests, places, rate, size, cost):
 
     Args:
         times: Core seconds of each run.
-        contests: Seconds of the change of each twin.
+        contests: Seconds of the change of each twin, on one core of the driver.
         places: Cores, each like those on which the cost was measured.
         rate: Tasks that the driver hands out in a second.
         size: Bytes of a checkpoint.
@@ -223,7 +229,7 @@ def hundred_nodes(rate):
         f"longest {max(times.values()) / 3600:.1f} h"
     )
     for nodes in (1, 10, 20, 100):
-        simulate(times, contests, 32 * nodes, rate, size, fetch + write)
+        simulate(times, contests, 32 * nodes, rate, size, fetch + write + size / NETWORK)
 
 
 def main():
