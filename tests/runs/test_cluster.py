@@ -104,7 +104,7 @@ def test_a_run_goes_on_from_its_checkpoint_on_a_node_that_is_added(cluster, tmp_
     expected = make([LONG], Runner(tmp_path / "here", on="here", progress=False))
     root, runs, first = tmp_path / "there", [], []
     lost = add_node(cluster, 9, num_cpus=2)
-    runner = on_cluster(root, checkpoint_seconds=0.2, cpus_per_run=2)
+    runner = on_cluster(root, checkpoint_seconds=0.2, cpus_per_run=2.0)
     # Nodes are started in the main thread only.
     thread = threading.Thread(target=lambda: runs.extend(make([LONG], runner)), daemon=True)
     thread.start()
@@ -175,8 +175,8 @@ def test_ctrl_c_ends_the_tasks_and_saves(cluster, tmp_path):
         ({"on": "spark"}, "on must be processes, here, ray or ray://HOST:PORT, got 'spark'"),
         ({"on": "ray", "device": "cuda"}, "device must be auto on a cluster"),
         ({"gpus_per_run": 0.5}, "for clusters"),
-        ({"on": "ray", "gpus_per_run": 2}, r"gpus_per_run must lie in \[0, 1\]"),
-        ({"on": "ray", "cpus_per_run": 0}, "cpus_per_run must be positive"),
+        ({"on": "ray", "gpus_per_run": 2.0}, r"gpus_per_run must lie in \[0, 1\]"),
+        ({"on": "ray", "cpus_per_run": 0.0}, "cpus_per_run must be positive"),
         ({"on": "ray", "precision": "tf32"}, "tf32"),
     ],
 )

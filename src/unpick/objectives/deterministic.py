@@ -65,6 +65,6 @@ class DeterministicVAE:
         }
 
 
-def half_log(precision: Float[Tensor, "s b d"]) -> Float[Tensor, "s b d"]:
+def half_log(precision: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
     r"""The least of 1/2 (p v - log v - 1) over variances v <= 1, at v = 1 / max(p, 1)."""
     return 0.5 * torch.where(precision > 1, precision.clamp(min=1).log(), precision - 1)

@@ -99,7 +99,7 @@ def test_betas_are_judged_by_the_best_inside_and_outside():
 
 
 def test_ranks_of_planted_pairs():
-    up = {f"{k}": ([k], [2.0 * k]) for k in range(8)}
+    up = {f"{k}": ([float(k)], [2.0 * k]) for k in range(8)}
     found = rank(up, spearman)
     assert found.value == pytest.approx(1)
     assert found.p < 0.001
@@ -107,7 +107,10 @@ def test_ranks_of_planted_pairs():
     down = {name: (a, [-b[0]]) for name, (a, b) in up.items()}
     assert rank(down, spearman).p > 0.99
     # Data sets of different levels, against the order within each: tau sees the inside only.
-    levels = {"one": ([1, 2, 3], [3, 2, 1]), "two": ([11, 12, 13], [13, 12, 11])}
+    levels = {
+        "one": ([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]),
+        "two": ([11.0, 12.0, 13.0], [13.0, 12.0, 11.0]),
+    }
     assert spearman(levels) > 0
     assert kendall_within(levels) == pytest.approx(-1)
     low, high = share_interval(10, 10)
