@@ -13,7 +13,7 @@ from unpick.papers.across.explicit.figures import draw_courses, draw_twins
 from unpick.papers.across.explicit.methods import ALIGNING, EXACT, METHODS
 from unpick.papers.across.explicit.pressure import PRESSED
 from unpick.papers.across.explicit.readings import alignment_in_use
-from unpick.papers.across.explicit.study import STUDY
+from unpick.papers.across.explicit.study import ON_IMAGES, STUDY
 from unpick.papers.across.explicit.tables import tabulate_clouds
 from unpick.probe import Probe
 from unpick.runs import Run
@@ -49,7 +49,7 @@ def planted(method="AE", planting=GOOD["AE"]):
 
 
 def test_all_claims_on_clouds_hold_where_they_should():
-    on_clouds = [claim for claim in STUDY.claims if "images" not in claim.text][:-3]
+    on_clouds = STUDY.claims[: -2 - len(ALIGNING) * len(ON_IMAGES)]
     assert len(on_clouds) == 5 * 3 + 4 + 4
     for claim in on_clouds:
         assert claim.check(planted()).holds, claim.text
@@ -105,25 +105,35 @@ def images(original, perturbed):
     found = []
     for one in cells("standard"):
         values = {"original": original, "perturbed": perturbed}[one.row.split(", ")[1]]
-        level = values[TRAINED.index(one.column)] + np.array([-0.01, 0.0, 0.01])
+        level = values[one.column] + np.array([-0.01, 0.0, 0.01])
         runs = tuple(Run(Path(), one.with_seed(k), {}) for k in range(3))
         found.append(Outcome(one, runs, {"MIG": level, "DtO / chance": 1 - level}))
     return Results(STUDY, "standard", tuple(found))
 
 
+WELL = dict.fromkeys(TRAINED, 0.5) | {"AE": 0.1, "full covariance": 0.2}
+TWIN = dict.fromkeys(TRAINED, 0.4) | {"AE": 0.1, "beta-VAE": 0.2}
+
+
 def test_claims_on_images():
-    results = images((0.1, 0.5, 0.5, 0.6), (0.1, 0.2, 0.5, 0.6))
-    for check in (
-        claims.images_align,
-        claims.images_disentangle,
-        claims.misled,
-        claims.robust,
-    ):
-        assert check(results).holds, check.__name__
-        assert check(Results(STUDY, "standard")).holds is None
-    turned = images((0.6, 0.2, 0.5, 0.5), (0.1, 0.5, 0.1, 0.1))
-    for check in (claims.images_align, claims.images_disentangle, claims.misled, claims.robust):
-        assert check(turned).holds is False, check.__name__
+    on_images = [*STUDY.claims[-2 - len(ALIGNING) * len(ON_IMAGES) :]]
+    for claim in on_images:
+        assert claim.check(images(WELL, TWIN)).holds, claim.text
+        assert claim.check(Results(STUDY, "standard")).holds is None
+
+
+@pytest.mark.parametrize("method", ALIGNING)
+def test_each_claim_on_images_can_fail(method):
+    for text, check in ON_IMAGES.items():
+        bad = images(WELL | {method: 0.05}, TWIN | {method: 0.05})
+        if "loses less" in text:
+            bad = images(WELL | {method: 0.9}, TWIN | {method: 0.05})
+        assert check(bad, method).holds is False, text
+        others = [each for each in ALIGNING if each != method]
+        assert all(check(bad, each).holds for each in others), text
+    turned = images(TWIN | {"full covariance": 0.9}, WELL)
+    assert claims.misled(turned).holds is False
+    assert claims.diagonal_aligns_images(turned).holds is False
 
 
 def test_figures_and_the_table_are_drawn_from_what_is_there():
@@ -138,7 +148,7 @@ def test_figures_and_the_table_are_drawn_from_what_is_there():
     )
     assert len(draw_courses(results).axes) == 4
     assert draw_twins(results) is None
-    assert len(draw_twins(images((0.1, 0.5, 0.5, 0.6), (0.1, 0.2, 0.5, 0.6))).axes) == 2
+    assert len(draw_twins(images(WELL, TWIN)).axes) == 2
     assert draw_courses(Results(STUDY, "standard")) is None
 
 

@@ -83,6 +83,15 @@ def test_the_search_is_compared_with_hindsight():
     assert (found.udr, found.fixed) == (pytest.approx(0.3), {"beta 1": 0.5, "beta 4": 0.0})
 
 
+def test_an_average_that_data_sets_do_not_decide_is_undecided():
+    results = searched(0.8)
+    few = [{**seed, "kept": 0.6} for seed in results.computed["choice"]["bent"]]
+    results.computed["choice"]["bent"] = few
+    verdict = claims.choice_is_good(results, "search", "kept")
+    assert verdict.undecided
+    assert "mean 0.86" in verdict.evidence
+
+
 def test_tables_show_every_way_to_choose():
     (table,) = tabulate(searched(0.8))
     assert table.rows[1] == ("bent", "0.85", "0.94", "0.94", "1.00", "0.35", "0.59", "0.00")

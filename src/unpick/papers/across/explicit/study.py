@@ -20,6 +20,14 @@ BY_METHOD = {
     "its error is at most a hundredth of the data's deviation larger than the AE's.": claims.cheap,
 }
 
+ON_IMAGES = {
+    "on images its DtO is lower than the AE's.": claims.images_align,
+    "on images its MIG is higher than the AE's.": claims.images_disentangle,
+    "on images its MIG is at least nine tenths of the beta-VAE's.": claims.images_as_well,
+    "on the perturbed twins it loses less MIG than the beta-VAE.": claims.loses_less,
+    "on the perturbed twins it ends with a higher MIG than the beta-VAE.": claims.ends_higher,
+}
+
 STUDY = Study(
     name="explicit",
     title="Alignment on purpose",
@@ -37,21 +45,21 @@ steps, 3000 on synth-lin and 2000 on synth-nonlin; beta 0.001 for all that have 
 for all penalties. All methods see the same batches. Synth-lin is also trained with ratio 1, where
 both singular values are equal. The decoder is linearised at 32 observations of each batch.
 
-Images: sprites of 32 and rooms of 16 pixels, dense ReLU networks with layers of 128, five and six
-latents, Adam at 1e-3, 2000 steps with batches of 64, beta 4; penalties have the same weight. There
-are two seeds, which decide little. The perturbed twins are the ready-made ones (`unpick perturb
---recipe`). A latent is in use if its column's mean length times its code's deviation is a tenth
-of the largest; DtO is of those, as a share of chance.
+Images: originals and twins of the ready-made recipes (`unpick perturb --recipe`), sprites of 32
+and rooms of 16 pixels, with the recipes' own networks, betas (4 and 16) and steps (5000 and 2000),
+since these beta-VAEs are what the twins are to mislead. Penalties have the same weight as the KL.
+The decoder is linearised at 16 observations of each batch. A latent is in use if its column's mean
+length times its code's deviation is a tenth of the largest; DtO is of those, as a share of chance.
 
 Settings and claims were fixed before these methods were trained, but for 100 steps that were
-timed. The beta-VAE alone was tried for them: two betas or three and two learning rates on each
-cloud, three betas on rooms, and two widths on both data sets of images (seeds from 100 on). One
-set of weights was tried for every other method; the weight 0.1 is that of an earlier trial of the
-penalty on synth-lin. For time, steps were cut before there was a result, and the seeds of images
-from three to two after the first of them. Claims on three methods at once were listed by method
-afterwards, with the same tests. A first budget AE on sprites diverged, since the root of p (1 - p)
-has no slope where pixels saturate; that was mended and the run repeated. A first perturbed twin
-of sprites misled nothing and was replaced by that of the present recipe.""",
+timed. The beta-VAE alone was tried for the clouds: two betas or three and two learning rates on
+each. One set of weights was tried for every other method; the weight 0.1 is that of an earlier
+trial of the penalty on synth-lin. For time, steps were cut before there was a result. Claims on
+three methods at once were listed by method afterwards, with the same tests. Images were trained
+twice. A first set, of dense networks of 128 units, 2000 steps and two seeds, without full
+covariance and IMA, had a MIG of the beta-VAE of 0.10 and 0.06 and decided little. The present one
+has settings that were known to work for the beta-VAE and to mislead it on the twins; claims on
+images were written anew before any of its models was measured.""",
     cells=cells,
     measures=("MIG", "DtO / chance", "in use", "error"),
     claims=(
@@ -90,14 +98,14 @@ of sprites misled nothing and was replaced by that of the present recipe.""",
             for method in ("beta-VAE", *ALIGNING)
         ),
         Claim(
-            "On images, too, the methods without noise have a lower DtO than the AE.",
-            trained(claims.images_align),
+            "On images, too, the diagonal covariance has a lower DtO than the full one.",
+            trained(claims.diagonal_aligns_images),
         ),
-        Claim("There they have a higher MIG than the AE.", trained(claims.images_disentangle)),
         Claim("The perturbed twins mislead the beta-VAE: it loses MIG.", trained(claims.misled)),
-        Claim(
-            "There the methods without noise lose less MIG than the beta-VAE.",
-            trained(claims.robust),
+        *(
+            Claim(f"{method}: {text}", trained(partial(check, method=method)))
+            for text, check in ON_IMAGES.items()
+            for method in ALIGNING
         ),
     ),
     drawings=(

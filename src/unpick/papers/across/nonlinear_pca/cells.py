@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from unpick.data import DataConfig
 from unpick.data.bent import Bent
+from unpick.data.heads import Heads
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.sprites import Sprites
 from unpick.data.synthetic import LinearGaussian, SynthLin, SynthNonlin
@@ -32,6 +33,16 @@ def cells(scale: Scale) -> Sequence[Cell]:
     if scale == "standard":
         # With 16 rows x varies more than y, so that variance tells them apart.
         data |= {"sprites": (Sprites(32, rows=16), 8), "shapes3d": (Shapes3D(16), 8)}
+        # Added later, to decide what seven data sets had left undecided.
+        two, six = (3.0, 2.8, 1.0), (4.0, 3.9, 2.0, 1.9, 1.0, 0.6)
+        data |= {
+            "linear-gaussian, two alike": (LinearGaussian(two, noise=0.3, points=points), 5),
+            "linear-gaussian, six sources": (LinearGaussian(six, noise=0.3, points=points), 8),
+            "synth-lin, ratio 1.5": (SynthLin(1.5, centred=True, points=points), 3),
+            "synth-nonlin, seed 1": (SynthNonlin(points=points, data_seed=1), 4),
+            "synth-nonlin, seed 2": (SynthNonlin(points=points, data_seed=2), 4),
+            "heads": (Heads(16), 8),
+        }
     return [
         Cell(
             row,

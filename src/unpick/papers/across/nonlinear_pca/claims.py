@@ -109,8 +109,13 @@ def choice_is_good(results: Results, source: str, what: str) -> Verdict:
         f"{row} {ratio:.2f} ({found[row].chosen_beta}, best {found[row].best_beta})"
         for row, ratio in ratios.items()
     )
-    mean = float(np.mean(list(ratios.values())))
-    return Verdict(mean >= RATIO if results.complete else None, f"mean {mean:.2f}; {listed}")
+    shares = np.array([*ratios.values()])
+    evidence = f"mean {shares.mean():.2f}; {listed}"
+    return decide_all(
+        {f"mean over data sets less {RATIO:g}": above(shares, RATIO)},
+        evidence,
+        complete=results.complete,
+    )
 
 
 def choice_beats(results: Results, source: str, other: str) -> Verdict:

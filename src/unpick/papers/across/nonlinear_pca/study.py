@@ -39,9 +39,9 @@ linear model (accuracy, or R^2 for diabetes; five folds each). MNIST, if its fil
 4000 of its images, pixels as they are; California housing is no table that ships. Stability is the
 rank correlation of the components of the two halves, matched, over all rows.
 
-Third, the choice, on seven data sets with known factors: five point clouds, sprites of 32 pixels
-with 16 rows, and rooms of 16 pixels. (Left out: circles, whose factors are categories but for one,
-and heads, whose 4096 columns take too long here.) The estimator's own search has eight betas, and
+Third, the choice, on 13 data sets with known factors: ten point clouds, sprites of 32 pixels with
+16 rows, rooms and heads of 16 pixels. (Left out: circles, whose factors are categories but for
+one.) The estimator's own search has eight betas, and
 three restarts each, on 5000 rows at most and three draws of the held-out rows (one for images);
 beta 1 and 4 (of the scaled table) are trained beside them. Then the estimator is fitted to the
 same rows with its defaults but three restarts, and its components are scored. And plain beta-VAEs
@@ -60,7 +60,10 @@ the first look at the results: DS had been of all latents, and the highest value
 were those of models without an active latent. The rule did not change then. All tables were first
 fitted with at most 2000 steps and 3 restarts; the planted ones then with the default of 4000
 steps, since a spiral was not unrolled in 2000. Images, MNIST, angles and the scores of the fitted
-estimator were added later, with the rule and all settings as they were, and were run once.""",
+estimator were added later, with the rule and all settings as they were, and were run once. Then
+six of the 13 data sets of the choice were added, named before one of them was run, since seven
+had decided little; and averages over data sets, which had been compared with 0.9 as they are, are
+judged by a t-test over data sets.""",
     cells=cells,
     measures=("DS", "UDR", "evidence", "active", "DtO", "chosen"),
     claims=(
