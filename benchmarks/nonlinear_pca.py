@@ -45,7 +45,7 @@ from unpick.papers.across.nonlinear_pca.tables import PLANTED, planted
 from unpick.papers.across.nonlinear_pca.tabulate import spread
 from unpick.training import Adam, RunConfig, train
 
-ROWS, SEEDS, STEPS = 1000, 2, 2000
+ROWS, SEEDS, STEPS = 1000, 3, 2000
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "nonlinear-pca-benchmark"
 
 
