@@ -44,6 +44,16 @@ def test_your_own_model_becomes_a_page(tmp_path, capsys):
     assert len(model["rows"]) == 6
 
 
+def test_a_page_of_few_rows_says_why_it_has_no_information(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(MODEL.replace("randn(200, 2", "randn(20, 2"))
+    code, _ = run(capsys, f"{tmp_path}/mine.py:load", "--static", tmp_path / "page")
+    assert code == 0
+    page = (tmp_path / "page" / "index.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    (model,) = data["models"].values()
+    assert "needs 30 observations and two latents, here are 20" in model["information"]["error"]
+
+
 def test_runs_become_a_page(tmp_path, capsys, runs):
     code, said = run(capsys, runs[0].path, runs[2].path, "--static", tmp_path)
     assert code == 0

@@ -26,6 +26,7 @@ ROWS = 16  # latents shown as traversals and Jacobian columns, at most
 PLANE = 7  # steps of each side of a plane of two latents
 CLOUD = 800  # points of a scatter or a cloud
 COLUMNS = 200  # values of an observation that is no image, at most
+FEWEST = 30  # observations from which information about factors is estimated
 VALUES = 20  # of a factor up to which its values count as they are
 
 
@@ -191,8 +192,13 @@ def linear(subject: Subject, z: Float[Tensor, "d"], latent: int, step: float) ->
 def information(subject: Subject) -> dict[str, Any]:
     """Mutual information of latents and factors, as a share of each factor's entropy."""
     probe = subject.probe
-    if probe.factors is None or len(probe) < 30 or probe.latents < 2:
-        raise ValueError("this model has no known factors, or too few observations of them")
+    if probe.factors is None:
+        raise ValueError("the factors of these data are not known")
+    if len(probe) < FEWEST or probe.latents < 2:
+        raise ValueError(
+            f"information about factors needs {FEWEST} observations and two latents, "
+            f"here are {len(probe)} and {probe.latents}"
+        )
     codes, factors = probe.mean.cpu().double().numpy(), probe.factors
     varied = np.flatnonzero(np.ptp(factors, axis=0) > 0)
     many = max(len(np.unique(factors[:, k])) for k in varied) > VALUES

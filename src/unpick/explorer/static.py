@@ -68,8 +68,11 @@ def _store(subject: Subject, rows: int) -> dict[str, Any]:
         if pair := found["geometry"].get("pair"):
             found["plane"] = panels.plane(subject, z, pair)
         stored["rows"][str(row)] = found
-    if probe.factors is not None and probe.latents > 1:
-        stored["information"] = panels.information(subject)
+    if probe.factors is not None:
+        try:
+            stored["information"] = panels.information(subject)
+        except ValueError as error:  # as the server answers: few observations, or one latent
+            stored["information"] = {"error": str(error)}
         stored["codes"] = rounded(probe.mean[: panels.CLOUD].cpu(), 4)
         values = probe.factors[: panels.CLOUD].T
         stored["factorValues"] = {

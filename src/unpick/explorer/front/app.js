@@ -23,6 +23,7 @@ function answerFromStore(question, asked) {
   if (question === "decode") return nearestFrame(model, at, asked);
   const found = { start: at.start, traversals: at.traversals, geometry: at.geometry, cloud: at.cloud, plane: at.plane }[question] ?? model[question];
   if (question === "scatter") return storedScatter(model, asked);
+  if (found?.error) throw new Error(found.error);
   if (!found) throw new Error("This is a page without a model behind it: it shows what was stored.");
   return found;
 }

@@ -100,10 +100,12 @@ export function heatMap(title, matrix, names) {
 export function barChart(title, values, before, names, width = 340) {
   const height = 18 * values.length + 8, svg = frame(title, width, height);
   const [low, high] = extent([...values, ...(before || []), 0]);  // one scale for bars and marks
-  const px = (v) => 80 + ((v - low) / (high - low)) * (width - 90);
+  const fits = names.map((name) => (name.length > 18 ? `${name.slice(0, 17)}…` : name));
+  const left = 14 + 7 * Math.max(6, ...fits.map((name) => name.length));  // room for the longest name
+  const px = (v) => left + ((v - low) / (high - low)) * (width - left - 10);
   values.forEach((value, k) => {
     const y = 4 + 18 * k, a = px(0), b = px(value);
-    const label = shape("text", { x: 74, y: y + 12, "text-anchor": "end" }, names[k].length > 12 ? `${names[k].slice(0, 11)}…` : names[k]);
+    const label = shape("text", { x: left - 6, y: y + 12, "text-anchor": "end" }, fits[k]);
     label.append(shape("title", {}, names[k]));
     svg.append(label);
     svg.append(shape("rect", { x: Math.min(a, b), y: y + 2, width: Math.max(1, Math.abs(b - a)), height: 12, fill: "var(--blue)" }));
