@@ -10,6 +10,7 @@ from unpick.data.faces import Faces
 from unpick.data.heads import Heads
 from unpick.data.idx import MNIST, FashionMNIST
 from unpick.data.mpi3d import MPI3D
+from unpick.data.numerals import Numerals
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.shapes3d_file import Shapes3DFile
 from unpick.data.smallnorb import SmallNORB
@@ -17,7 +18,17 @@ from unpick.data.sprites import Sprites
 from unpick.data.synthetic import Circles, LinearGaussian, SynthLin, SynthNonlin
 
 # Every data set is a frozen dataclass: its fields are the options, `load()` makes the data.
-Embedded = SynthLin | SynthNonlin | Bent | Circles | LinearGaussian | Sprites | Shapes3D | Heads
+Embedded = (
+    SynthLin
+    | SynthNonlin
+    | Bent
+    | Circles
+    | LinearGaussian
+    | Sprites
+    | Shapes3D
+    | Heads
+    | Numerals
+)
 FromFiles = (
     DSprites | Shapes3DFile | MPI3D | MNIST | FashionMNIST | CelebA | Faces | SmallNORB | Cars3D
 )
