@@ -10,6 +10,7 @@ from typing import Any
 from unpick.data import DataConfig, Noisy
 from unpick.data.bent import Bent
 from unpick.data.heads import Heads
+from unpick.data.numerals import Numerals
 from unpick.data.shapes3d import Shapes3D
 from unpick.data.sprites import Sprites
 from unpick.data.synthetic import LinearGaussian, SynthLin, SynthNonlin
@@ -41,13 +42,14 @@ IMAGES: Mapping[str, DataConfig] = {
     "sprites, 8 rows": Sprites(32, rows=8),
     "rooms": Shapes3D(16),
     "heads": Heads(16),
+    "numerals": Numerals(),
     "sprites, noisy": Noisy(Sprites(32), RECIPES["sprites"].epsilon),
     "sprites, perturbed": RECIPES["sprites"].data(),
     "rooms, noisy": Noisy(Shapes3D(16), RECIPES["rooms"].epsilon),
     "rooms, perturbed": RECIPES["rooms"].data(),
 }
 DATA: Mapping[str, DataConfig] = {**CLOUDS, **IMAGES}
-LATENTS: Mapping[str, int] = {"sprites": 5, "rooms": 6, "heads": 4}  # as many as factors
+LATENTS: Mapping[str, int] = {"sprites": 5, "rooms": 6, "heads": 4, "numerals": 4}  # as factors
 SWEPT = (
     "synth-lin, ratio 2",
     "linear-gaussian",
