@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from unpick.explorer import explore
 from unpick.explorer.static import write_static
-from unpick.explorer.subject import subject_of_folder
+from unpick.explorer.subject import subject_of_folder, subject_of_model
 from unpick.runs import Runner, make
 from unpick.runs.disk import create, write
 
@@ -227,6 +228,26 @@ def test_a_static_page_needs_no_server(page, on_images, tmp_path):
     last = page.get_attribute("#views figure:has-text('edited') img", "src")
     assert last == strip["frames"][0]
     assert (shown(page, "edited") != before).any()
+
+
+def test_a_table_shows_which_columns_a_latent_moves(page, tmp_path):
+    """Most first; and no name of a column is cut off."""
+    names = ["a", "a name that is longer than there is room", "od280/od315_of_wine", "WWWWWWWW"]
+    mixing = torch.tensor([[0.0, 1.0, -3.0, 2.0], [4.0, 0.0, 0.0, 0.1]])
+    x = torch.randn(50, 2, generator=torch.Generator().manual_seed(0)) @ mixing
+    inverse = torch.linalg.pinv(mixing)
+    subject, _ = subject_of_model(
+        "table", lambda x: x @ inverse, lambda z: z @ mixing, x, columns=names
+    )
+    page.goto(write_static([subject], tmp_path, rows=1).as_uri())
+    page.wait_for_selector(".slider")
+    settle(page)
+    chart = "svg:has(> title:text-is('What latent 0 moves'))"
+    assert page.locator(f"{chart} text title").all_text_contents() == [
+        names[k] for k in (2, 3, 1, 0)
+    ]
+    starts = "all => all.map(text => text.getBBox().x)"
+    assert min(page.locator("svg text:has(> title)").evaluate_all(starts)) >= 0
 
 
 @pytest.mark.parametrize("width", [390, 1200])

@@ -205,8 +205,10 @@ const panels = {
       element("div", { class: "frames" }, ...frames.map((frame, k) => stripButton(latent, at[k], frame, width && width[k])))));
     const pictures = () => [...find("panel").querySelectorAll(".strip img")];
     const save = rows[0] && typeof rows[0].frames[0] === "string" ? () => savePng(pictures(), rows[0].frames.length, "traversals") : null;
-    return [heading("One latent at a time, the others as the sliders say", save), ...strips,
+    const parts = [heading("One latent at a time, the others as the sliders say", save), ...strips,
       element("p", { class: "quiet" }, "Important latents come first. Point at a picture to see how finely the encoder tells values apart there; click it to go there.")];
+    if (told().kind === "table") parts.push(element("div", { class: "columns" }, ...rows.map(movedColumns)));
+    return parts;
   },
 
   async Geometry() {
@@ -267,6 +269,14 @@ function stripButton(latent, at, frame, width) {
   return element("button", { type: "button", "aria-label": label, title: width == null ? label : `${label}, posterior ± ${short(width)}`,
     onmouseenter: tell, onfocus: tell,
     onclick: () => { state.z[latent] = at; state.moved = latent; drawSliders(); showEdited(); remember(); } }, inside);
+}
+
+// What a latent does to a table: the columns that change most from the left end of its row to the right.
+function movedColumns({ latent, frames }) {
+  const change = frames[0].map((value, k) => frames[frames.length - 1][k] - value);
+  const most = [...change.keys()].sort((a, b) => Math.abs(change[b]) - Math.abs(change[a])).slice(0, 8);
+  const title = `What latent ${latent} moves`;
+  return element("div", {}, ...svgHeading(title, barChart(title, most.map((k) => change[k]), null, most.map((k) => told().columns[k]))));
 }
 
 async function cloudPanel() {
