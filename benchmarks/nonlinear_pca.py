@@ -148,13 +148,14 @@ def compare():
         ("angle", "Angle between local directions and those of the factors, in degrees", 0),
     ):
         columns = list(found[PLANTED[0]][0][key])
-        lines += ["", f"## {title}", "", "| table | " + " | ".join(columns) + " |"]
+        lines += [f"## {title}", "", "| table | " + " | ".join(columns) + " |"]
         lines.append("|---|" + "---:|" * len(columns))
         for name, rows in found.items():
             values = [[row[key][c] for row in rows] for c in columns]
             cells = [spread(v, digits) for v in values]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    lines += ["", "Methods without a decoder have no directions."]
+        lines.append("")
+    lines += ["Methods without a decoder have no directions."]
     RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
     RESULTS.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
 
