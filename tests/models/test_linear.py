@@ -3,6 +3,7 @@ import torch
 
 from unpick.data import load
 from unpick.models import linear_vae, pca, ppca, ppca_em
+from unpick.models.linear import linear_vaes
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +74,31 @@ def test_bad_sizes_are_refused(x):
         ppca(x, 10)
     with pytest.raises(ValueError, match="positive"):
         linear_vae(x, 3, 0.0)
+
+
+def test_more_columns_than_rows_give_the_same_by_another_decomposition():
+    wide = load("linear-gaussian", points=30).observe(torch.arange(30))[:8]
+    assert wide.shape[0] < wide.shape[1]
+    values, vectors = torch.linalg.eigh(torch.cov(wide.double().T, correction=0))
+    for latents in (3, wide.shape[1]):
+        found = linear_vae(wide, latents, noise_variance=0.01)
+        lengths = (values.flip(0)[:latents] - 0.01).clamp(min=0).sqrt()
+        expected = vectors.flip(1)[:, :latents] * lengths
+        torch.testing.assert_close(found.weights @ found.weights.T, expected @ expected.T)
+        torch.testing.assert_close(found.weights.norm(dim=0), lengths)
+
+
+def test_one_decomposition_serves_many_linear_vaes(x, monkeypatch):
+    expected = [linear_vae(x, d, noise) for d, noise in ((1, 0.5), (3, 0.01))]
+    calls = []
+    decompose = torch.linalg.eigh
+    monkeypatch.setattr(torch.linalg, "eigh", lambda c: calls.append(c) or decompose(c))
+    found = linear_vaes(x, [1, 3], [0.5, 0.01])
+    assert len(calls) == 1
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.weights, other.weights)
+
+
+def test_a_wide_table_is_never_decomposed_by_its_columns(monkeypatch):
+    monkeypatch.delattr(torch.linalg, "eigh")
+    assert pca(torch.randn(4, 50), 3).weights.shape == (50, 3)

@@ -3,7 +3,8 @@
 import torch
 
 from unpick.estimator.rows import HeldOut
-from unpick.models import MLP, Autoencoder, Model, linear_vae
+from unpick.models import MLP, Autoencoder, Model
+from unpick.models.linear import linear_vaes
 from unpick.models.networks import Dense
 from unpick.objectives import BetaVAE
 from unpick.training import Training
@@ -28,18 +29,18 @@ def solve_linear(training: Training, parts: HeldOut) -> None:
     for every row: sigma^2 / (w_j^2 + sigma^2), w_j the length of a column of W.
     """
     rows = parts.dataset.observe(parts.training_rows)
-    model, d = training.model, training.config.model.latents
+    model, d, betas = training.model, training.config.model.latents, betas_of(training)
     assert isinstance(model, Autoencoder)
     assert isinstance(model.encoder, Dense)
     assert isinstance(model.decoder, Dense)
     (into, shift), (out, centre) = (
         network.weights_and_biases[0] for network in (model.encoder, model.decoder)
     )
-    for k, beta in enumerate(betas_of(training)):
-        best = linear_vae(rows, d, beta / 2)
-        lengths = best.weights.square().sum(0) + beta / 2
+    optima = linear_vaes(rows, [d] * len(betas), [beta / 2 for beta in betas])
+    for k, best in enumerate(optima):
+        lengths = best.weights.square().sum(0) + best.noise_variance
         map_ = best.weights / lengths
         into[k].copy_(torch.cat([map_, torch.zeros_like(map_)], 1))
-        shift[k, 0].copy_(torch.cat([-best.mean @ map_, (beta / 2 / lengths).log()]))
+        shift[k, 0].copy_(torch.cat([-best.mean @ map_, (best.noise_variance / lengths).log()]))
         out[k].copy_(best.weights.T)
         centre[k, 0].copy_(best.mean)

@@ -4,6 +4,7 @@ Notation: covariance eigenvalues lambda_1 >= lambda_2 >= ... with eigenvectors U
 sigma^2. In the units of `gaussian` distortion a beta-VAE has sigma^2 = beta / 2.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -113,9 +114,9 @@ def ppca_em(
     Reaches the likelihood of `ppca`, with columns of W turned by an arbitrary rotation; the less
     noise, the more slowly.
     """
-    mean, values, vectors = _spectrum(x, latents)
-    cov = (vectors * values) @ vectors.T
-    p = x.shape[1]
+    _check_latents(x, latents)
+    x = x.double()
+    cov, p = torch.cov(x.T, correction=0).reshape(x.shape[1], -1), x.shape[1]
     weights = torch.randn(p, latents, generator=torch.Generator().manual_seed(seed)).to(cov)
     noise, identity = torch.tensor(1.0).to(cov), torch.eye(latents).to(cov)
     for _ in range(steps):
@@ -124,7 +125,7 @@ def ppca_em(
         updated = image @ torch.linalg.inv(noise * identity + inverse @ weights.T @ image)
         noise = torch.trace(cov - image @ inverse @ updated.T) / p
         weights = updated
-    return LinearModel(mean, weights, float(noise))
+    return LinearModel(x.mean(0), weights, float(noise))
 
 
 def linear_vae(x: Float[Tensor, "n p"], latents: int, noise_variance: float) -> LinearModel:
@@ -135,19 +136,37 @@ def linear_vae(x: Float[Tensor, "n p"], latents: int, noise_variance: float) -> 
     The diagonal posterior fixes the rotation that PPCA leaves open, up to signs and order
     (Allen 2024, eq. 4). Latents with lambda_j <= sigma^2 are passive: their column is zero.
     """
-    if not noise_variance > 0:
-        raise ValueError(f"noise_variance must be positive, got {noise_variance}")
-    mean, values, vectors = _spectrum(x, latents)
-    scale = (values[:latents] - noise_variance).clamp(min=0).sqrt()
-    return LinearModel(mean, vectors[:, :latents] * scale, noise_variance)
+    return linear_vaes(x, [latents], [noise_variance])[0]
+
+
+def linear_vaes(
+    x: Float[Tensor, "n p"], latents: Sequence[int], noise_variances: Sequence[float]
+) -> list[LinearModel]:
+    """`linear_vae` for several numbers of latents, each with its noise, by one decomposition."""
+    mean, values, vectors = _spectrum(x, max(latents))
+    found = []
+    for d, noise in zip(latents, noise_variances, strict=True):
+        if not noise > 0:
+            raise ValueError(f"noise_variance must be positive, got {noise}")
+        lengths = (values[:d] - noise).clamp(min=0).sqrt()
+        found.append(LinearModel(mean, vectors[:, :d] * lengths, noise))
+    return found
 
 
 def _spectrum(
     x: Float[Tensor, "n p"], latents: int
-) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"], Float[Tensor, "p p"]]:
-    """Mean, eigenvalues (largest first) and eigenvectors of the covariance, in doubles."""
+) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"], Float[Tensor, "p k"]]:
+    """Mean, eigenvalues (largest first) and first eigenvectors of the covariance, in doubles."""
+    _check_latents(x, latents)
+    x, (n, p) = x.double(), x.shape
+    mean = x.mean(0)
+    if n < p:
+        _, singular, rows = torch.linalg.svd(x - mean, full_matrices=latents > n)
+        return mean, torch.cat([singular**2 / n, singular.new_zeros(p - n)]), rows.T
+    values, vectors = torch.linalg.eigh(torch.cov(x.T, correction=0).reshape(p, -1))
+    return mean, values.flip(0), vectors.flip(1)
+
+
+def _check_latents(x: Float[Tensor, "n p"], latents: int) -> None:
     if not 1 <= latents <= x.shape[1]:
         raise ValueError(f"latents must lie in 1..{x.shape[1]}, got {latents}")
-    x = x.double()
-    values, vectors = torch.linalg.eigh(torch.cov(x.T, correction=0).reshape(x.shape[1], -1))
-    return x.mean(0), values.flip(0), vectors.flip(1)
