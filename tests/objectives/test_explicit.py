@@ -16,7 +16,7 @@ from unpick.geometry import (
 )
 from unpick.geometry.columns import contrast_of_gram
 from unpick.models import MLP, Conv, ModelConfig, build, linear_vae, pca
-from unpick.objectives import PCL, BetaVAE, BudgetAE, DeterministicVAE, ImaAE, Pass, total
+from unpick.objectives import AE, PCL, BetaVAE, BudgetAE, DeterministicVAE, ImaAE, Pass, total
 from unpick.objectives.deterministic import half_log
 from unpick.objectives.jacobian import columns, contrast, distortion_hessian, likelihood_gram
 from unpick.objectives.orthogonality import squared_cosines
@@ -360,6 +360,11 @@ def test_bad_input_is_refused():
     without = replace(CONFIG, objective=PCL(), model=ModelConfig(2, "delta"))
     with pytest.raises(ValueError, match="orthogonality must be 0 for pcl: no decoder"):
         replace(without, orthogonality=0.1)
+    normed = ModelConfig(2, "delta", network=Conv(decoder_norm=1))
+    for change in ({"objective": ImaAE()}, {"objective": AE(), "orthogonality": 0.1}):
+        with pytest.raises(ValueError, match="decoder_norm must be 0, got 1"):
+            replace(CONFIG, model=normed, **change)
+    replace(CONFIG, model=normed, objective=AE())
     with pytest.raises(ValueError, match="jacobians must be at least 1, got 0"):
         ImaAE(jacobians=0)
     with pytest.raises(ValueError, match="beta must be positive, got 0"):

@@ -107,6 +107,14 @@ class RunConfig:
             )
         if self.orthogonality and not self.objective.decodes:
             raise ValueError(f"orthogonality must be 0 for {self.objective.name}: no decoder")
+        differentiates = self.orthogonality or hasattr(self.objective, "jacobians")
+        norm = getattr(self.model.network, "decoder_norm", 0)
+        if differentiates and norm:
+            what = "orthogonality" if self.orthogonality else self.objective.name
+            raise ValueError(
+                f"{what} differentiates the decoder's Jacobian, which batch normalisation makes "
+                f"wrong in training: decoder_norm must be 0, got {norm}"
+            )
         if isinstance(self.objective, Paired) and self.batch % 2:
             raise ValueError(f"batch must be even for {self.objective.name}, got {self.batch}")
         if self.model.posterior not in self.objective.posteriors:
