@@ -47,7 +47,7 @@ def select(arguments: Arguments) -> None:
     chosen = select_beta(scores)
     group = [k for k, member in enumerate(members) if member.beta == chosen.beta]
     kept = group[select_restart([members[k] for k in group])]
-    _show(runs, members, scores)
+    _show(runs, members, scores, kept)
     write(_verdict(runs[kept], chosen, len(group)))
 
 
@@ -57,17 +57,19 @@ def _read(folders: list[Path], options: SelectOptions) -> "list[Run]":
 
     factory = load_function(options.model) if options.model else None
     runs: list[Run] = []
+    others: list[str] = []
     for folder in folders:
         run = read(folder, options.device, factory) if folder.is_dir() else None
         if run is None:
             fail(f"{folder} is not a finished run; train it to the end, or leave it out")
         if type(run.config.objective) is not BetaVAE or run.config.model.posterior != "diagonal":
-            fail(
-                f"{folder} is {run.config.label()}: select compares beta-VAEs, diagonal posterior"
-            )
+            others.append(f"{folder} ({run.config.label()})")
+            continue
         runs.append(run)
+    if others:
+        write(f"left out, since only beta-VAEs are compared: {', '.join(others)}")
     if len(runs) < 2:
-        fail(f"select needs two runs or more, got {len(runs)}")
+        fail(f"select needs two beta-VAEs with a diagonal posterior or more, got {len(runs)}")
     settings = [replace(run.config, seed=0, objective=BetaVAE()) for run in runs]
     for run, setting in zip(runs, settings, strict=True):
         if setting != settings[0]:
@@ -78,7 +80,9 @@ def _read(folders: list[Path], options: SelectOptions) -> "list[Run]":
     return runs
 
 
-def _show(runs: "list[Run]", members: "list[Member]", scores: "list[BetaScore]") -> None:
+def _show(
+    runs: "list[Run]", members: "list[Member]", scores: "list[BetaScore]", kept: int
+) -> None:
     """Print a row a run, by beta."""
     from rich.console import Console
 
@@ -96,11 +100,13 @@ def _show(runs: "list[Run]", members: "list[Member]", scores: "list[BetaScore]")
             again = f"{share.sum():.1f}" if len(group) > 1 else "-"
             numbers = (f"{m.evidence.mean():.2f}", f"{int(m.active.sum())}", again)
             agreed, dto = ("-" if isnan(v) else f"{v:.2f}" for v in (udr, m.orthogonality))
-            rows.append((runs[k].path.name, *numbers, agreed, dto))
+            mark = "* " if k == kept else ""
+            rows.append((f"{mark}{runs[k].path.name}", *numbers, agreed, dto))
     columns = ("run", "evidence", "active", "again", "UDR", "DtO")
     caption = "Beside beta: nats of evidence behind the best beta. Evidence: ELBO of test "
     caption += "observations in nats. Again: active latents that other restarts at the same beta "
-    caption += "have, too (rank correlation of 0.9 or more). DtO: over chance, 0 is aligned."
+    caption += "have, too (rank correlation of 0.9 or more). DtO: over chance, 0 is aligned. The "
+    caption += "star marks the run to keep."
     print_table(Table(caption, columns, tuple(rows)), Console())
 
 
@@ -110,7 +116,7 @@ def _verdict(run: "Run", chosen: "BetaScore", restarts: int) -> str:
     if restarts < 2:
         return f"{keep} Not sure: there is one restart at this beta; train two more."
     if chosen.active == 0:
-        return f"{keep} Not sure: no latent is active at any beta; train with a smaller one."
+        return f"{keep} Not sure: no latent is active; train longer, or with a smaller beta."
     share = chosen.found_again / chosen.active
     word = "Sure" if share >= SURE else "Fairly sure" if share >= FAIRLY else "Not sure"
     if restarts < 3 and word == "Sure":
