@@ -62,6 +62,7 @@ def test_names_of_features_are_saved(x, tmp_path):
     assert list(model.transform(frame).columns) == ["nonlinearpca0", "nonlinearpca1"]
     model.save(tmp_path / "model.safetensors")
     again = NonlinearPCA.load(tmp_path / "model.safetensors")
+    assert list(again.transform(frame).columns) == ["nonlinearpca0", "nonlinearpca1"]
     with pytest.raises(ValueError, match="feature names"):
         again.transform(frame[["b", "a", "c", "d", "e"]])
 

@@ -72,6 +72,16 @@ def test_betas_that_code_noise_are_left_out_however_well_they_agree(factors, rng
     assert select_beta(score_betas(members)).beta == 0.1
 
 
+def test_agreement_is_not_bought_with_less_evidence_than_linear_pca_has(factors, rng):
+    members = [planted(0.1, k, 2.0, turned(factors, rng)) for k in range(3)]
+    members += [planted(1.0, k, -5.0, factors) for k in range(3)]
+    assert select_beta(score_betas(members)).beta == 1.0
+    noise = members[0].evidence - 2.0
+    assert select_beta(score_betas(members, noise + 1.0)).beta == 0.1
+    assert select_beta(score_betas(members, noise - 6.0)).beta == 1.0
+    assert select_beta(score_betas(members, noise + 3.0)).beta == 1.0  # none has as much
+
+
 def test_wanted_components_come_before_evidence(factors, rng):
     scores = score_betas(ladder(factors, rng))
     assert select_beta(scores, components=2).beta == 0.1

@@ -7,11 +7,12 @@ from typing import Any
 def check_parameters(model: Any, columns: int) -> None:  # noqa: ANN401
     """Raise unless all parameters make sense for a table with so many columns."""
     check_components(model.n_components, columns)
-    if model.beta != "auto" and not (is_number(model.beta) and 0 < model.beta < float("inf")):
+    auto = isinstance(model.beta, str) and model.beta == "auto"
+    if not auto and not (is_number(model.beta) and 0 < model.beta < float("inf")):
         raise ValueError(f"beta must be 'auto' or positive and finite, got {model.beta!r}")
     check_count("restarts", model.restarts)
-    if model.max_steps != "auto":
-        check_count("max_steps", model.max_steps)
+    if not (isinstance(model.max_steps, str) and model.max_steps == "auto"):
+        check_count("max_steps", model.max_steps, " or 'auto'")
     if not (is_number(model.tol) and model.tol >= 0):
         raise ValueError(f"tol must not be negative, got {model.tol!r}")
     network = model.network
@@ -44,10 +45,10 @@ def check_components(wanted: Any, columns: int) -> None:  # noqa: ANN401
     )
 
 
-def check_count(name: str, value: Any) -> None:  # noqa: ANN401
+def check_count(name: str, value: Any, other: str = "") -> None:  # noqa: ANN401
     """Raise unless this is a positive whole number."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least 1{other}, got {value!r}")
 
 
 def is_number(value: Any) -> bool:  # noqa: ANN401

@@ -1,5 +1,6 @@
 """NonlinearPCA: a scikit-learn transformer that finds beta, components and restart by itself."""
 
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from unpick.estimator.fitting import Fit, better_network, dense, fit
 from unpick.estimator.members import measure_members
 from unpick.estimator.reading import (
     POINTS,
+    components_for,
     decode,
     encode,
     find_doubts,
@@ -24,7 +26,7 @@ from unpick.estimator.reading import (
 )
 from unpick.estimator.rounds import Plan, noise_variance
 from unpick.estimator.rows import Scale, hold_out, portions
-from unpick.models import Model, NetworkFactory
+from unpick.models import MLP, Model, NetworkFactory
 
 STEPS = 4000
 WIDTHS = (64, 64)  # of the nonlinear network that "auto" tries
@@ -43,22 +45,25 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     out to choose beta and to stop.
 
     Args:
-        n_components: Number of components; a share of the variance, in (0, 1), to explain; or
-            None: as many as restarts agree on at the chosen beta.
+        n_components: Number of components; a share of the variance, in (0, 1): as many as it
+            takes to explain that; or None: as many as restarts agree on at the chosen beta, or,
+            for a linear network, as many as held-out rows show, and at most 20.
         beta: Weight of the KL beside the squared error, in squared units of X: twice the noise
             variance. "auto" finds it.
-        network: Widths of the hidden layers of encoder and decoder (mirrored); `()` is linear,
-            that is PCA; "auto" keeps a linear network unless a nonlinear one has more held-out
-            evidence; or a function that makes your own modules (`unpick.models.NetworkFactory`).
+        network: Widths of the hidden layers of encoder and decoder (mirrored); `()` is linear:
+            probabilistic PCA, in closed form; "auto" keeps a linear network unless a nonlinear one
+            has more held-out evidence; or a function that makes your own modules
+            (`unpick.models.NetworkFactory`).
         restarts: Models trained at the chosen beta, of which one is kept.
         max_steps: Optimiser steps a model, at most. "auto" is 4000.
         tol: Gain in held-out evidence between two looks, in nats a row, that counts as none.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`. A fitted model computes on the CPU.
-        random_state: A seed, a generator of NumPy, or None.
+        random_state: A seed, a `numpy.random.RandomState`, or None.
         verbose: 1 shows progress and time left, and prints the warnings.
 
     Attributes:
         n_components_: Number of components.
+        network_: Widths of the hidden layers; None for modules of your own.
         beta_: The beta that was used.
         noise_variance_: Variance of what the components leave, in each direction that they leave:
             that of probabilistic PCA for a linear network.
@@ -115,23 +120,29 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         seed = int(check_random_state(self.random_state).randint(2**31))
         parts = hold_out(x, seed)
         steps = STEPS if isinstance(self.max_steps, str) else int(self.max_steps)
+        wanted = self._wanted()
         options: dict[str, Any] = {
-            "components": self._wanted(),
+            "components": wanted,
             "beta": None if isinstance(self.beta, str) else self.beta / parts.scale.spread**2,
             "restarts": int(self.restarts),
             "seed": seed,
         }
         network = self.network if callable(self.network) else dense(self._widths())
         plan = Plan(network, steps, float(self.tol), self.device, bool(self.verbose))
-        if isinstance(self.network, str):
-            found = better_network(parts, plan, WIDTHS, **options)
-        else:
-            found = fit(parts, plan, **options)
+        find = partial(better_network, widths=WIDTHS) if isinstance(self.network, str) else fit
+        found = find(parts, plan, **options)
+        if isinstance(wanted, float):
+            count = components_for(found, parts.some, wanted)
+            if count < found.member.active.sum():
+                found = find(parts, plan, **options | {"components": count})
         self._keep(found, parts.some, parts.scale, len(x))
         return self
 
     def transform(self, X: Any) -> Float[np.ndarray, "n k"]:  # noqa: ANN401
-        """The components of rows: posterior means, mean 0 over the rows that were fitted."""
+        """The components of rows: posterior means.
+
+        Their mean is 0 over the rows that were fitted, of a long table over 2000 of them.
+        """
         check_is_fitted(self)
         x = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         found = np.empty((len(x), self.n_components_), dtype=x.dtype)
@@ -155,10 +166,12 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Mean evidence of rows in nats: a lower bound of the log-density that PCA's score is."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        spread = self._scale.spread
-        rows = torch.from_numpy(self._scale.apply(x)).to(next(self._model.parameters()))
-        (member,) = measure_members(self._model, rows, [self.beta_ / spread**2], [0])
-        return float(member.evidence.mean() - x.shape[1] * np.log(spread))
+        spread, weight, total = self._scale.spread, next(self._model.parameters()), 0.0
+        for part in portions(*x.shape):
+            rows = torch.from_numpy(self._scale.apply(x[part])).to(weight)
+            (member,) = measure_members(self._model, rows, [self.beta_ / spread**2], [0])
+            total += float(member.evidence.sum())
+        return total / len(x) - x.shape[1] * float(np.log(spread))
 
     def local_components(self, X: Any) -> Float[np.ndarray, "n k p"]:  # noqa: ANN401
         """The decoder's directions at each row: how X moves as a component grows by one.
@@ -209,12 +222,10 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if not isinstance(wanted, int) and member.active.any():
             latents = np.flatnonzero(member.active)
         axes, ratio = order_components(self._model, some, latents)
-        if isinstance(wanted, float):
-            enough = np.flatnonzero(np.cumsum(ratio) >= wanted)
-            count = int(enough[0]) + 1 if enough.size else len(ratio)
-            axes, ratio = axes.first(count), ratio[:count]
         self._axes, unit = axes, scale.spread**2
         self.n_components_ = len(axes.order)
+        network = self._model.config.network
+        self.network_ = tuple(network.encoder) if isinstance(network, MLP) else None
         self.beta_ = done.beta * unit
         self.noise_variance_ = noise_variance(member, self.n_features_in_) * unit
         self.mean_ = scale.mean
@@ -226,15 +237,14 @@ class NonlinearPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         self.orthogonality_ = member.orthogonality
         self.restarts_ = found.table | {"beta": found.table["beta"] * unit}
-        self.restarts_["ELBO"] = found.table["ELBO"] - self.n_features_in_ * np.log(scale.spread)
-        self.loss_curve_ = [
-            self.n_features_in_ * float(np.log(scale.spread)) - look[found.kept]
-            for look in done.curve
-        ]
+        shift = self.n_features_in_ * float(np.log(scale.spread))
+        self.restarts_["ELBO"] = found.table["ELBO"] - shift
+        self.loss_curve_ = [shift - look[found.kept] for look in done.curve]
         self.n_iter_ = done.steps
         directions = self._directions(encode(self._model, some[:POINTS]))
         lengths = np.sqrt(np.square(directions).sum(2).mean(0))
-        self.warnings_ = find_doubts(found, axes, lengths, rows, wanted, float(ratio.sum()))
+        explained = float(ratio.sum())
+        self.warnings_ = find_doubts(found, axes, lengths, rows, wanted, explained, shift)
         if self.verbose:
             print(*(f"warning: {text}" for text in self.warnings_), sep="\n")  # noqa: T201
 

@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from unpick.estimator.fitting import Fit
+from unpick.estimator.fitting import MOST_LATENTS, Fit
 from unpick.estimator.linear import is_linear
 from unpick.estimator.selection import FOUND_AGAIN
 from unpick.geometry import decoder_jacobians
 from unpick.models import Model
 
-NEAR = 0.9  # ratio of lengths from which two components count as interchangeable
+NEAR = 0.9  # ratio of lengths from which two components may be interchangeable,
+TURNS = 0.1  # if so few rows leave their angle open by as many radians
 POINTS = 200  # rows at which lengths are measured
 
 
@@ -35,10 +36,6 @@ class Axes:
     def components(self, codes: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
         """From codes to components of mean 0."""
         return (codes - self.centre)[:, self.order] * self.signs
-
-    def first(self, count: int) -> "Axes":
-        """The first components only."""
-        return Axes(self.order[:count], self.signs[:count], self.centre)
 
     def codes(self, components: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
         """From components to codes."""
@@ -79,8 +76,9 @@ def order_components(
     The first component is the latent from which alone, the others at their mean, most variance is
     explained. The next one adds most to it, and so on. What they add sums to what all explain.
 
-    The sign makes the covariance with the columns positive where it is large: the sum of its
-    cubes is positive. It does not depend on the fit unless positive and negative columns balance.
+    The sign makes a component grow with the principal component that it goes with most closely.
+    That one has a positive sign in the first column of those that weigh nearly most, so signs
+    depend on the rows and not on the fit.
 
     Returns:
         The axes, and what each component adds, as a share of the variance of x.
@@ -101,9 +99,27 @@ def order_components(
         left.remove(best)
         order.append(int(best))
         errors.append(found[best])
-    covariance = (codes - centre)[:, order].T @ (x - x.mean(0))
-    signs = np.where((covariance**3).sum(1) < 0, -1.0, 1.0)
+    signs = signs_of((codes - centre)[:, order], x - x.mean(0))
     return Axes(np.array(order), signs, centre), -np.diff(errors) / total
+
+
+def components_for(fit: Fit, x: Float[np.ndarray, "n p"], share: float) -> int:
+    """How many components of the model that was kept explain a share of the variance."""
+    model, active = fit.finished.model.member(fit.kept), np.flatnonzero(fit.member.active)
+    added = order_components(model.eval(), x, active)[1] if active.size else np.zeros(1)
+    return int((np.cumsum(added)[:-1] < share).sum()) + 1
+
+
+def signs_of(
+    codes: Float[np.ndarray, "n k"], x: Float[np.ndarray, "n p"]
+) -> Float[np.ndarray, "k"]:
+    """The sign of each component, from centred codes and rows."""
+    scores, _, axes = np.linalg.svd(x, full_matrices=False)
+    weighty = np.abs(axes) >= 0.9 * np.abs(axes).max(1, keepdims=True)
+    first = np.take_along_axis(axes, weighty.argmax(1)[:, None], 1)[:, 0]
+    along = codes.T @ (scores * np.sign(first))
+    closest = np.take_along_axis(along, np.abs(along).argmax(1)[:, None], 1)[:, 0]
+    return np.where(closest < 0, -1.0, 1.0)
 
 
 def find_doubts(
@@ -113,6 +129,7 @@ def find_doubts(
     rows: int,
     wanted: int | float | None,
     explained: float,
+    shift: float,
 ) -> list[str]:
     """Say in words why the result should not be trusted, as far as it should not.
 
@@ -123,14 +140,16 @@ def find_doubts(
         rows: Of the table.
         wanted: As `n_components` of the estimator.
         explained: Share of the variance that the components explain.
+        shift: What the evidence of a scaled row has more than that of a row, in nats.
     """
     doubts, member = list[str](), fit.member
     if not fit.finished.converged:
         doubts.append(
-            f"Not converged after {fit.finished.steps} steps: evidence or axes still move. "
-            "Raise max_steps before you interpret single components."
+            f"Not converged: evidence or axes still moved at the last learning rate, after "
+            f"{fit.finished.steps} steps. Each rate has a share of max_steps: raise it before you "
+            "interpret single components."
         )
-    if not member.active.any():
+    if fit.silent or not member.active.any():
         doubts.append("No component stands out from the noise: the data look like pure noise.")
     elif not member.active[axes.order].all():
         dead = [k for k, j in enumerate(axes.order) if not member.active[j]]
@@ -147,30 +166,58 @@ def find_doubts(
             f"{name_list(weak)}: fewer than half of the other restarts find the same (rank "
             f"correlation {FOUND_AGAIN:g} or more). Do not interpret them one by one."
         )
-    for j, k in combinations(range(len(lengths)), 2):
-        ratio = min(lengths[j], lengths[k]) / max(lengths[j], lengths[k], 1e-300)
-        if ratio > NEAR:
-            doubts.append(
-                f"Components {j} and {k} are equally strong (ratio {ratio:.2f}): they are "
-                "interchangeable, and any rotation of the two fits as well."
-            )
-    if wanted is None and len(axes.order) >= fit.wanted and fit.wanted > 1:
+    for group in interchangeable(lengths, rows):
+        doubts.append(
+            f"{name_list(group)} are equally strong: they are interchangeable, and any rotation "
+            "of them fits as well."
+        )
+    if wanted is None and len(axes.order) == fit.wanted == MOST_LATENTS:
         doubts.append(
             f"All {fit.wanted} latents of the search stay active: there may be more components. "
             "Set n_components to ask for them."
         )
     evidence = float(member.evidence.mean())
-    if fit.linear is not None and fit.linear >= evidence and not is_linear(fit.finished.model):
+    if fit.linear >= evidence and not is_linear(fit.finished.model.config.network):
         doubts.append(
-            f"Linear PCA is as good: its held-out log-density is {fit.linear:.2f} nats a row, "
-            f"that of this model {evidence:.2f} or more."
+            f"Linear PCA is as good: its held-out log-density is {fit.linear - shift:.2f} nats a "
+            f"row, that of this model {evidence - shift:.2f} or more."
         )
     if rows < 50:
         doubts.append(f"Only {rows} rows: beta and the number of components are rough guesses.")
     return doubts
 
 
+def interchangeable(lengths: Float[np.ndarray, "k"], rows: int) -> list[list[int]]:
+    r"""Groups of components that no fit tells apart.
+
+    Sampling n rows turns two principal directions against each other by about
+    \sqrt{\lambda_1 \lambda_2 / n} / |\lambda_1 - \lambda_2| radians (Anderson 1963).
+
+    Example:
+        >>> interchangeable(np.array([3.0, 1.0, 0.99, 0.98]), 1000)
+        [[1, 2, 3]]
+        >>> interchangeable(np.array([1.05, 1.0]), 20_000)
+        []
+    """
+    groups = [[k] for k in range(len(lengths))]
+    squares = lengths**2
+    for j, k in combinations(range(len(lengths)), 2):
+        gap = abs(squares[j] - squares[k])
+        ratio = min(lengths[j], lengths[k]) / max(lengths[j], lengths[k], 1e-300)
+        if ratio > NEAR and np.sqrt(squares[j] * squares[k] / rows) > TURNS * gap:
+            one, other = (next(g for g in groups if m in g) for m in (j, k))
+            if one is not other:
+                groups.remove(other)
+                one += other
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
 def name_list(numbers: list[int]) -> str:
-    """Components by number, in words."""
-    word = "Component" if len(numbers) == 1 else "Components"
-    return f"{word} {', '.join(map(str, numbers))}"
+    """Components by number, in words.
+
+    Example:
+        >>> name_list([0, 2, 3])
+        'Components 0, 2 and 3'
+    """
+    *most, last = map(str, numbers)
+    return f"Components {', '.join(most)} and {last}" if most else f"Component {last}"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unpick.data.synthetic import SynthLin
 from unpick.estimator.alignment import turn_latents
-from unpick.estimator.linear import betas_of, is_linear, solve_linear
+from unpick.estimator.linear import betas_of
 from unpick.estimator.members import POINTS, Member, measure_members, with_orthogonality
 from unpick.estimator.rows import HeldOut
 from unpick.models import MLP, Model, ModelConfig, NetworkFactory, OwnNetwork
@@ -147,9 +147,6 @@ def search(
     seeds = [seed + k % restarts for k in range(len(each))]
     plan = replace(plan, steps=max(2, plan.steps // SEARCH))
     training = make_training(parts, plan, latents, each, seeds)
-    if is_linear(training.model):
-        solve_linear(training, parts)
-        plan = replace(plan, steps=0)
     with shown(plan) as bars:
         for rate, until in zip(RATES, np.cumsum(SHARES), strict=True):
             training = with_rate(training, rate)
@@ -187,8 +184,6 @@ def finish(
     first = beta
     training = make_training(parts, plan, latents, [beta] * restarts, range(seed, seed + restarts))
     every, curve, still = max(1, plan.steps // ROUNDS), list[list[float]](), False
-    if is_linear(training.model):
-        return finish_linear(training, parts, refine)
     with shown(plan) as bars:
         for stage, rate in enumerate(RATES):
             if stage:
@@ -216,19 +211,6 @@ def finish(
     model = training.model.eval()
     members = with_orthogonality(model, members)
     return Finished(beta, model, members, curve, training.step, still)
-
-
-def finish_linear(training: Training, parts: HeldOut, refine: bool) -> Finished:
-    """The same for linear networks, whose optimum is known: nothing is trained."""
-    solve_linear(training, parts)
-    beta = betas_of(training)[0]
-    for _ in range(3 * refine):
-        beta = refined_beta(look(training, parts), beta, parts.held.shape[1])
-        training = with_rate(training, RATES[-1], beta)
-        solve_linear(training, parts)
-    members = with_orthogonality(training.model.eval(), look(training, parts))
-    curve = [[float(m.evidence.mean()) for m in members]]
-    return Finished(beta, training.model, members, curve, 0, True)
 
 
 class Best:

@@ -10,7 +10,7 @@ from torch import Tensor
 from unpick.data import Dataset, split
 
 HELD_OUT = 2000  # rows, at most; a fifth of the table, if that is less
-FEW = 10  # with fewer rows than this none is held out
+FEW = 25  # with fewer rows than this none is held out
 CHUNK = 2**22  # numbers at a time
 
 
@@ -121,7 +121,13 @@ class HeldOut:
     @property
     def training_rows(self) -> Int[Tensor, "n"]:
         """Indices into the data set of rows to train on, at most 20 000."""
-        return split(self.dataset).train[:20_000]
+        return split(self.dataset).train[: min(self.rows, 20_000)]
+
+    @property
+    def every(self) -> Float[Tensor, "n p"]:
+        """Scaled rows to train on, and those that were held out."""
+        rows = self.dataset.observe(self.training_rows)
+        return rows if len(self.held) == self.rows else torch.cat([rows, self.held])
 
     @property
     def variances(self) -> Float[np.ndarray, "p"]:
@@ -132,7 +138,7 @@ class HeldOut:
 
 
 def hold_out(x: Float[np.ndarray, "n p"], seed: int) -> HeldOut:
-    """Hold a fifth of the rows out, at most 2000; of fewer than ten rows none.
+    """Hold a fifth of the rows out, at most 2000; of fewer than 25 rows none.
 
     The training loop trains on the training part of a data set, four fifths of it. The data set
     made here is larger than the table: it has every row to train on in that part, some twice
@@ -142,7 +148,7 @@ def hold_out(x: Float[np.ndarray, "n p"], seed: int) -> HeldOut:
     order = np.random.default_rng(seed).permutation(len(x))
     count = 0 if len(x) < FEW else min(len(x) // 5, HELD_OUT)
     train, held = order[count:], order[:count] if count else order
-    length = max(10, next(m for m in range(len(train), 2 * len(train) + 10) if fits(m, train)))
+    length = next(m for m in range(max(10, len(train)), 2 * len(train) + 10) if fits(m, train))
     table = np.full(length, train[0])
     places = split(Dataset("table", Rows(x, scale, table))).train.numpy()
     table[places] = np.resize(train, len(places))

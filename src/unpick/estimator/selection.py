@@ -1,7 +1,8 @@
 """The rule that chooses beta and a restart without labels. docs/nonlinear-pca.md gives reasons.
 
 1. Evidence. Of all betas take the largest whose held-out evidence is within one standard error of
-   the best. Smaller ones code noise, and are left out.
+   the best. Smaller ones code noise, and are left out. So are betas with less evidence than
+   linear PCA, by more than one standard error, if any has as much.
 2. Agreement. Of the rest keep the betas at which restarts find the most components again, within
    one standard error.
 3. Of these take the beta of the highest evidence.
@@ -31,6 +32,8 @@ class BetaScore:
         evidence: Mean over held-out rows of its best restart, in nats.
         behind: How far that is behind the best of all betas.
         behind_error: Standard error of that, over rows.
+        linear_ahead: How far linear PCA is ahead, less its standard error over rows; below 0 if
+            it is not.
         active: Median number of latents in use.
         found_again: Mean number of latents that another restart has, too.
         found_again_error: Standard error of that, over restarts.
@@ -41,6 +44,7 @@ class BetaScore:
     evidence: float
     behind: float
     behind_error: float
+    linear_ahead: float
     active: int
     found_again: float
     found_again_error: float
@@ -73,8 +77,15 @@ def agreement(members: Sequence[Member]) -> list[Float[np.ndarray, "_"]]:
     return [each / others if others else np.full_like(each, np.nan) for each in found]
 
 
-def score_betas(members: Sequence[Member]) -> list[BetaScore]:
-    """One score a beta, the smallest beta first; members that diverged are left out."""
+def score_betas(
+    members: Sequence[Member], linear: Float[np.ndarray, "n"] | None = None
+) -> list[BetaScore]:
+    """One score a beta, the smallest beta first; members that diverged are left out.
+
+    Args:
+        members: Of all betas.
+        linear: The evidence of the same rows under linear PCA.
+    """
     finite = [m for m in members if np.isfinite(m.evidence).all() and np.isfinite(m.codes).all()]
     if not finite:
         raise ValueError("no member has a finite evidence: training diverged")
@@ -84,6 +95,7 @@ def score_betas(members: Sequence[Member]) -> list[BetaScore]:
     scores = []
     for beta, group in groups.items():
         behind = best.evidence - tops[beta].evidence
+        ahead = np.array([-np.inf]) if linear is None else linear - tops[beta].evidence
         again = np.array([each.sum() for each in agreement(group)])
         scores.append(
             BetaScore(
@@ -91,6 +103,7 @@ def score_betas(members: Sequence[Member]) -> list[BetaScore]:
                 float(tops[beta].evidence.mean()),
                 float(behind.mean()),
                 standard_error(behind),
+                float(ahead.mean()) - standard_error(ahead),
                 int(np.median([m.active.sum() for m in group])),
                 float(again.mean()),
                 standard_error(again),
@@ -133,6 +146,7 @@ def select_beta(
     within = [s.beta for s in left if s.behind <= s.behind_error]
     least = max(within, default=min(left, key=lambda s: s.behind).beta)
     left = [s for s in left if s.beta >= least]
+    left = [s for s in left if s.linear_ahead <= 0] or left
     if not np.isnan([s.found_again for s in left]).any():
         top = max(left, key=lambda s: s.found_again)
         error = max(top.found_again_error, 0.0)

@@ -41,7 +41,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:  # noqa: ANN401
     parameters = model.get_params(deep=False)
     if callable(parameters["network"]):
         parameters["network"] = None
-    if not isinstance(parameters["random_state"], int | None):
+    if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator has moved on
     document = {
         "kind": KIND,
@@ -49,6 +49,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:  # noqa: ANN401
         "parameters": {name: plain(value) for name, value in parameters.items()},
         "fitted": {name: plain(v) for name, v in fitted.items() if name not in arrays},
         "spread": model._scale.spread,
+        "output": getattr(model, "_sklearn_output_config", {}),  # of `set_output`
         "config": to_json(model._model.config),
     }
     header = {"unpick": json.dumps(document)}
@@ -72,6 +73,8 @@ def load(kind: type[T], path: str | PathLike[str], network: NetworkFactory | Non
     widths = parameters["network"]
     parameters["network"] = tuple(widths) if isinstance(widths, list) else widths or network
     model: Any = kind(**parameters)
+    if document.get("output"):
+        model._sklearn_output_config = document["output"]
     for name, value in document["fitted"].items():
         setattr(model, name, restored(name, value))
     weights = {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
@@ -107,6 +110,8 @@ def restored(name: str, value: Any) -> Any:  # noqa: ANN401
         return {column: column_array(rows) for column, rows in value.items()}
     if name == "feature_names_in_":
         return np.array(value, dtype=object)
+    if name == "network_":
+        return None if value is None else tuple(value)
     return np.nan if value is None else value
 
 

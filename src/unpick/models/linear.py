@@ -58,7 +58,7 @@ class LinearModel:
 
 def pca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
     """Principal components, unit columns, largest variance first."""
-    mean, _, vectors = _spectrum(x, latents)
+    mean, _, vectors = spectrum(x, latents)
     return LinearModel(mean, vectors[:, :latents], 0.0)
 
 
@@ -92,7 +92,7 @@ def ppca(x: Float[Tensor, "n p"], latents: int) -> LinearModel:
 
     The rotation R is free; here R = I.
     """
-    mean, values, vectors = _spectrum(x, latents)
+    mean, values, vectors = spectrum(x, latents)
     if latents >= x.shape[1]:
         raise ValueError(f"latents must be below the {x.shape[1]} columns of x, got {latents}")
     noise = float(values[latents:].mean())
@@ -143,7 +143,7 @@ def linear_vaes(
     x: Float[Tensor, "n p"], latents: Sequence[int], noise_variances: Sequence[float]
 ) -> list[LinearModel]:
     """`linear_vae` for several numbers of latents, each with its noise, by one decomposition."""
-    mean, values, vectors = _spectrum(x, max(latents))
+    mean, values, vectors = spectrum(x, max(latents))
     found = []
     for d, noise in zip(latents, noise_variances, strict=True):
         if not noise > 0:
@@ -153,7 +153,7 @@ def linear_vaes(
     return found
 
 
-def _spectrum(
+def spectrum(
     x: Float[Tensor, "n p"], latents: int
 ) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"], Float[Tensor, "p k"]]:
     """Mean, eigenvalues (largest first) and first eigenvectors of the covariance, in doubles."""

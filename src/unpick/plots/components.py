@@ -45,7 +45,8 @@ def scree(
             (again, "found again by other restarts", BLUE),
         ):
             means = [values[row].mean() for row in rows]
-            right.plot(betas, means, "o-", color=colour, label=name)
+            if np.isfinite(table["agreement"][searched]).any() or name == "active":
+                right.plot(betas, means, "o-", color=colour, label=name)
         right.axvline(beta, color=ORANGE, label="chosen beta")
         right.set(xscale="log", xlabel="beta", ylabel="latents")
         right.legend(loc="center left", fontsize=7)
