@@ -49,6 +49,18 @@ def test_the_choice_is_compared_with_hindsight():
     assert claims.choice_is_good(outcomes(DS, chosen=1), "runs", "kept").holds is False
 
 
+def test_a_linear_network_is_held_to_ppca():
+    def judge(**change):
+        right = {"components": 3, "noise": 1.01, "cosine": 0.9999}
+        rows = {"0.1": [right, right | change], "1": [right]}
+        results = Results(STUDY, "standard", (), computed={"linear": rows})
+        return claims.linear_is_ppca(results).holds
+
+    assert judge() is True
+    for change in ({"components": 10}, {"noise": 0.6}, {"cosine": 0.9}):
+        assert judge(**change) is False
+
+
 def searched(kept, fitted=0.8, chosen="0.1"):
     """Two seeds whose grids differ a little."""
     study = replace(STUDY, cells=lambda _: [])

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from unpick.data import Dataset
 from unpick.estimator.finished_runs import measure_runs
 from unpick.estimator.fitting import dense, latents_for, search_grid
+from unpick.estimator.linear import linear_path
 from unpick.estimator.rounds import Plan, search
 from unpick.estimator.rows import HeldOut, hold_out
 from unpick.estimator.selection import score_betas, select_beta, select_restart, udr_of
@@ -106,7 +107,8 @@ def search_and_score(dataset: Dataset, scale: Scale, seed: int) -> dict[str, Any
         parts, plan, latents_for(parts.variances), [*grid, *FIXED], RESTARTS, RESTARTS * seed
     )
     seen = [m for m in members if m.beta in grid]
-    best = select_beta(score_betas(seen))
+    path = linear_path(parts)
+    best = select_beta(score_betas(seen, path.evidence[:, path.best]))
     names = {b: f"{b:.3g}" for b in grid} | {b: f"fixed {b:.0f}" for b in FIXED}
     groups = {name: [m for m in members if m.beta == b] for b, name in names.items()}
     chosen = names[best.beta]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import PCA, FastICA, KernelPCA
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.manifold import Isomap
 from sklearn.model_selection import cross_val_score
 
+from unpick.data.synthetic import LinearGaussian
 from unpick.estimator import NonlinearPCA
 from unpick.metrics import mean_correlation
 from unpick.papers.across.nonlinear_pca.tables import (
@@ -26,6 +28,7 @@ ROWS: Mapping[Scale, int] = {"quick": 300, "standard": 1000}
 SEEDS: Mapping[Scale, int] = {"quick": 1, "standard": 3}
 NONLINEAR, LINEAR = "NonlinearPCA", "PCA"
 REAL_COMPONENTS = 5
+NOISES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2)  # beside 3, 2 and 1.5
 
 
 def estimator(scale: Scale, components: int | None, seed: int) -> NonlinearPCA:
@@ -119,6 +122,30 @@ def on_planted(name: str, scale: Scale) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def compute_linear(scale: Scale) -> dict[str, Any]:
+    """What a linear network finds in a linear Gaussian model, for every noise and seed."""
+    if scale == "paper":
+        return {}
+    noises = NOISES[: 2 if scale == "quick" else None]
+    return {
+        f"{noise:g}": [on_linear(noise, seed) for seed in range(SEEDS[scale])] for noise in noises
+    }
+
+
+def on_linear(noise: float, seed: int) -> dict[str, float]:
+    """Components found, noise variance over the planted one, and cosines to PCA's components."""
+    data = LinearGaussian((3.0, 2.0, 1.5), noise=noise, points=1000, data_seed=seed).load()
+    x = data.observe(torch.arange(1000)).double().numpy()
+    model, linear = NonlinearPCA(network=(), random_state=seed).fit(x), PCA(3).fit(x)
+    both = min(3, model.n_components_)
+    cosines = np.abs((model.components_[:both] * linear.components_[:both]).sum(1))
+    return {
+        "components": model.n_components_,
+        "noise": model.noise_variance_ / noise**2,
+        "cosine": float(cosines.min()),
+    }
 
 
 def compute_real(scale: Scale) -> dict[str, Any]:

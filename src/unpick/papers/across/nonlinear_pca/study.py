@@ -12,6 +12,7 @@ from unpick.papers.across.nonlinear_pca.choice import (
 from unpick.papers.across.nonlinear_pca.figures import draw_choice, draw_recovery
 from unpick.papers.across.nonlinear_pca.readings import (
     compute_files,
+    compute_linear,
     compute_planted,
     compute_real,
 )
@@ -31,7 +32,9 @@ seeds. Recovery is the mean rank correlation of factors with the component that 
 (MCC). Local directions are those of the decoder at each row; their angle to the direction in which
 the row moves with a factor is averaged over rows and factors, for methods that have a decoder. The
 factors' directions are at right angles except in synth-nonlin. All methods are told the number of
-components, except in the second column of NonlinearPCA.
+components, except in the second column of NonlinearPCA. A linear network is tried on linear
+Gaussian data with three sources and twelve levels of noise, from a thirtieth of the weakest source
+to most of it.
 
 Second, real tables that scikit-learn ships, standardised. Each half of the rows is fitted with 5
 components, and the other half is reconstructed and its target predicted from the components by a
@@ -47,11 +50,11 @@ beta 1 and 4 (of the scaled table) are trained beside them. Then the estimator i
 same rows with its defaults but three restarts, and its components are scored. And plain beta-VAEs
 are trained at ten betas with three seeds each, without the turning step of the estimator: the case
 of `unpick select`. The rule chooses a beta and a restart from held-out evidence and agreement. Its
-DS is compared with the best mean DS over all betas, in hindsight; with the beta of the highest
-UDR; and with beta 1 and 4. DS is of the active latents, since nobody is given the others; a model
-without any has DS 0. (A seed of synth-nonlin draws another network for another number of points,
-so these are not the draws of the study beta-search.) In the table, `chosen` is 2 for the run that
-is kept and 1 for the others at its beta.
+DS is compared with the best mean DS over all betas, in hindsight (a share above 1 counts as 1);
+with the beta of the highest UDR; and with beta 1 and 4. DS is of the active latents, since nobody
+is given the others; a model without any has DS 0. (A seed of synth-nonlin draws another network
+for another number of points, so these are not the draws of the study beta-search.) In the table,
+`chosen` is 2 for the run that is kept and 1 for the others at its beta.
 
 The rule was fixed on linear-gaussian, bent and synth-nonlin before this study was run. Two things
 changed while it was built: the number of components became the number found again instead of the
@@ -63,7 +66,11 @@ steps, since a spiral was not unrolled in 2000. Images, MNIST, angles and the sc
 estimator were added later, with the rule and all settings as they were, and were run once. Then
 six of the 13 data sets of the choice were added, named before one of them was run, since seven
 had decided little; and averages over data sets, which had been compared with 0.9 as they are, are
-judged by a t-test over data sets.""",
+judged by a t-test over data sets. Before the results on this page the rule changed once more,
+because it was found to fail on tables that are not in this study: on one it gave up 36 nats of
+evidence for agreement, and linear networks took 10 components of 3. Since then betas with less
+evidence than linear PCA are left out, a linear network is probabilistic PCA with the number of
+components that held-out rows show, and shares above 1 count as 1.""",
     cells=cells,
     measures=("DS", "UDR", "evidence", "active", "DtO", "chosen"),
     claims=(
@@ -93,6 +100,12 @@ judged by a t-test over data sets.""",
         Claim(
             "Where noise is planted alike in all columns, its variance is found within a fifth.",
             trained(claims.finds_the_noise),
+        ),
+        Claim(
+            "A linear network gives the answer of probabilistic PCA on linear Gaussian data, at "
+            "every noise: the planted number of components, PCA's directions in PCA's order, and "
+            "the noise variance within 5 %.",
+            trained(claims.linear_is_ppca),
         ),
         Claim(
             "In the estimator's own search the restart that is kept has 90 % of the best DS in "
@@ -156,6 +169,7 @@ judged by a t-test over data sets.""",
     read=(alignment, polarization, disentanglement_in_use),
     together=add_choices,
     computed={
+        "linear": compute_linear,
         "planted": compute_planted,
         "real": compute_real,
         "files": compute_files,
