@@ -201,7 +201,11 @@ def test_one_wrong_pair_must_stand_out_among_many():
     assert all_decided(many) is None
     assert against(many) == []
     text = decide_all(many, "means", complete=True).evidence
-    assert text.startswith("means; decided as claimed: 0 of 10; undecided (difference, 95 % int")
+    assert text.startswith(
+        "means; decided as claimed: 0 of 10; the other way, but not after Holm's correction for "
+        "several (difference, 95 % interval): a ("
+    )
+    assert "; undecided (difference, 95 % interval): 0 (" in text
     assert "a (-2.8, -5.1 to -0.53)" in text
 
 

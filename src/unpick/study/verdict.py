@@ -82,8 +82,14 @@ def summary(comparisons: Mapping[str, Comparison]) -> str:
     wrong = against(comparisons)
     right = [name for name, each in comparisons.items() if each.holds]
     rest = [name for name in comparisons if name not in (*wrong, *right)]
+    alone = [name for name in rest if comparisons[name].holds is False]
+    open_ = [name for name in rest if name not in alone]
     text = f"decided as claimed: {len(right)} of {len(comparisons)}"
-    for word, names in (("decided the other way", wrong), ("undecided", rest)):
+    for word, names in (
+        ("decided the other way", wrong),
+        ("the other way, but not after Holm's correction for several", alone),
+        ("undecided", open_),
+    ):
         if names:
             listed = ", ".join(f"{name} ({comparisons[name]})" for name in names)
             text += f"; {word} (difference, 95 % interval): {listed}"
