@@ -64,6 +64,8 @@ CHECKS = {
     "dto": claims.dto_ranks,
     "mig": claims.mig_ranks,
     "confusion": claims.confusion_ranks,
+    "dto, clouds": partial(claims.dto_ranks, kind="clouds"),
+    "mig, images": partial(claims.mig_ranks, kind="images"),
     "fates": claims.fates_come_true,
     "order": claims.order_comes_true,
     "dto range": partial(claims.falls_within, measure="DtO share", key="dto"),

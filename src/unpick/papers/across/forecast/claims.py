@@ -37,15 +37,8 @@ def judge_rank(
     if len(pairs) < 3:
         return Verdict(None, "fewer than three data sets")
     found = rank(pairs, statistic, within=within)
-    parts = {"clouds": [n for n in pairs if n in CLOUDS]}
-    parts["images"] = [n for n in pairs if n not in CLOUDS]
-    told = "; ".join(
-        f"{kind} alone {statistic({n: pairs[n] for n in names}):.2f}"
-        for kind, names in parts.items()
-        if len(names) > 2
-    )
     count = sum(len(a) for a, _ in pairs.values())
-    evidence = f"{found} over {count} values of {len(pairs)} data sets; {told}"
+    evidence = f"{found} over {count} values of {len(pairs)} data sets"
     if not results.complete:
         return Verdict(None, evidence)
     if found.p < LEVEL:
@@ -71,14 +64,20 @@ def scores(results: Results, measure: str, key: str) -> Pairs:
     return found
 
 
-def dto_ranks(results: Results) -> Verdict:
+def of_kind(pairs: Pairs, kind: str) -> Pairs:
+    """Those of `clouds`, of `images`, or of all."""
+    return {n: p for n, p in pairs.items() if kind == "all" or (n in CLOUDS) == (kind == "clouds")}
+
+
+def dto_ranks(results: Results, kind: str = "all") -> Verdict:
     """Data sets foretold a larger DtO have one."""
-    return judge_rank(results, scores(results, "DtO share", "ideal_dto"), spearman)
+    pairs = scores(results, "DtO share", "ideal_dto")
+    return judge_rank(results, of_kind(pairs, kind), spearman)
 
 
-def mig_ranks(results: Results) -> Verdict:
+def mig_ranks(results: Results, kind: str = "all") -> Verdict:
     """Data sets foretold a larger MIG have one."""
-    return judge_rank(results, scores(results, "MIG", "ideal_mig"), spearman)
+    return judge_rank(results, of_kind(scores(results, "MIG", "ideal_mig"), kind), spearman)
 
 
 def confusions(results: Results) -> dict[str, dict[tuple[str, str], tuple[float, float, str]]]:
@@ -96,13 +95,13 @@ def confusions(results: Results) -> dict[str, dict[tuple[str, str], tuple[float,
     return found
 
 
-def confusion_ranks(results: Results) -> Verdict:
+def confusion_ranks(results: Results, kind: str = "all") -> Verdict:
     """Pairs foretold more confused are."""
     pairs = {
         row: ([v[0] for v in each.values()], [v[1] for v in each.values()])
         for row, each in confusions(results).items()
     }
-    return judge_rank(results, pairs, spearman)
+    return judge_rank(results, of_kind(pairs, kind), spearman)
 
 
 def fates_come_true(results: Results) -> Verdict:
@@ -159,16 +158,19 @@ def falls_within(results: Results, measure: str, key: str) -> Verdict:
     """More than half of the data sets have their mean within the foretold range."""
     inside: list[str] = []
     outside: list[str] = []
+    widths: list[float] = []
     for row, (_, (value,)) in scores(results, measure, f"ideal_{key}").items():
         low, high = foretold()[row]["prediction"][key]
         text = f"{row} {value:.2f} ({low:.2f} to {high:.2f})"
+        widths.append(high - low)
         (inside if low <= value <= high else outside).append(text)
     n = len(inside) + len(outside)
     if not n:
         return Verdict(None, "")
     low, high = share_interval(len(inside), n)
-    evidence = f"{len(inside)} of {n} ({low:.0%} to {high:.0%}); outside: " + (
-        ", ".join(outside) or "none"
+    evidence = (
+        f"{len(inside)} of {n} ({low:.0%} to {high:.0%}); ranges are {min(widths):.2f} to "
+        f"{max(widths):.2f} wide; outside: {', '.join(outside) or 'none'}"
     )
     if not results.complete:
         return Verdict(None, evidence)
