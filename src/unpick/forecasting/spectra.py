@@ -26,6 +26,7 @@ class Spectra:
         global_components: How many hold 90 % of the variance of all observations.
         local_components: How many hold 90 % of the local variance, on average over points.
         close: Share of points whose two longest local directions lie within 20 % of each other.
+        nearest: Observations in a neighbourhood; None with factors.
     """
 
     global_deviations: tuple[float, ...]
@@ -33,6 +34,7 @@ class Spectra:
     global_components: int
     local_components: float
     close: float
+    nearest: int | None
 
 
 def compare_spectra(
@@ -42,12 +44,17 @@ def compare_spectra(
 
     Args:
         dataset: The observations.
-        gram: J^T J of the generator; None if there are no ordered factors, and local directions
+        gram: J^T J of the generator; None if no factor has a direction, and local directions
             are those of nearest neighbours among 2000 observations.
         generator: Draws observations.
     """
     rows = torch.randperm(len(dataset), generator=generator)[:ROWS]
     x = dataset.observe(rows).flatten(1).double()
+    if (x == x[0]).all():
+        raise ValueError(
+            f"observations of {dataset.name} must vary, {len(x)} of them are equal: there is "
+            "nothing to forecast"
+        )
     whole = principal_variances(x - x.mean(0))
     local = neighbourhoods(x) if gram is None else torch.linalg.eigvalsh(gram).flip(-1)
     local = local.clamp(min=0)
@@ -60,6 +67,7 @@ def compare_spectra(
         int(holding_most(whole[None])),
         float(holding_most(local).double().mean()),
         close,
+        min(NEAREST, len(x)) if gram is None else None,
     )
 
 
@@ -71,9 +79,15 @@ def principal_variances(centred: Float[Tensor, "n p"]) -> Float[Tensor, "d"]:
 
 
 def holding_most(variances: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-    """How many of the largest hold 90 %."""
-    shares = variances.cumsum(1) / variances.sum(1, keepdim=True).clamp(min=1e-300)
-    return 1.0 + (shares < MOST - 1e-9).sum(1)
+    """How many of the largest hold 90 %; 0 without variance.
+
+    Example:
+        >>> holding_most(torch.tensor([[8.0, 1.5, 0.5], [0.0, 0.0, 0.0]]))
+        tensor([2., 0.])
+    """
+    whole = variances.sum(1, keepdim=True)
+    shares = variances.cumsum(1) / whole.clamp(min=1e-300)
+    return (whole[:, 0] > 0) * (1.0 + (shares < MOST - 1e-9).sum(1))
 
 
 def neighbourhoods(x: Float[Tensor, "n p"]) -> Float[Tensor, "m d"]:
@@ -81,6 +95,7 @@ def neighbourhoods(x: Float[Tensor, "n p"]) -> Float[Tensor, "m d"]:
     nearest = min(NEAREST, len(x))
     found = []
     for centre in x[:CENTRES]:
-        near = x[(x - centre).square().sum(1).argsort()[:nearest]]
+        apart = x - centre  # exactly 0 for equal rows
+        near = apart[apart.square().sum(1).argsort()[:nearest]]
         found.append(principal_variances(near - near.mean(0)))
     return torch.stack(found)
