@@ -53,6 +53,8 @@ def forecast(arguments: Arguments) -> None:
     default = whole(ForecastOptions(), chosen)
     parsed = parse(whole, rest, f"unpick forecast {name}", default=default)
     options = parsed.options
+    if options.jacobians < 2:
+        raise ValueError(f"jacobians must be at least 2, got {options.jacobians}")
     found = foretell(
         select_twin(parsed.data, options.perturbed, options.noisy).load(),
         likelihood=options.likelihood,
