@@ -76,6 +76,15 @@ def test_sprites_mix_x_and_y():
 
 
 @pytest.mark.slow
+def test_a_fate_that_depends_on_the_points_is_in_doubt():
+    data = load("sprites", size=32)
+    few, many = (unpick.forecast(data, points=n, show=False).pairs for n in (50, 200))
+    other = [pairs for pairs in zip(few, many, strict=True) if pairs[0].fate != pairs[1].fate]
+    assert all(min(pair.sureness for pair in pairs) < 0.9 for pairs in other)
+    assert other  # x with y
+
+
+@pytest.mark.slow
 def test_rooms_have_distinct_orthogonal_directions():
     found = of("shapes3d", size=16)
     assert one_steps(found) == pytest.approx([13.0, 10.8, 5.3, 2.4, 2.2], rel=0.06)

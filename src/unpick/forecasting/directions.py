@@ -2,21 +2,19 @@
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.spatial import KDTree
 from torch import Tensor
 
 from unpick.data import Dataset
+from unpick.forecasting.regressions import MANY, correlations, counted, regress
 
 NEIGHBOURS = 27  # settings of the other factors over which a difference is averaged, at most
-MANY = 5  # values of a factor whose neighbouring values count as settings alike
-SHARE = 50  # a local regression takes one row in so many,
-LEAST = 20  # and at least so many for each of its unknowns
-APART = 1e6  # standard deviations between the classes of a categorical factor
+TOLD = 3.0  # times what noise adds to a squared length: below it the factor is not told from noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +27,8 @@ class Directions:
         gram: J^T J of local regressions: its diagonal holds squared lengths.
         one_step: The same of plain differences over one grid step each side; None without a grid.
         power: Mean squared entries of J: where in an observation each factor acts.
+        correlation: Of the factors with directions; the identity on a grid.
+        lost: Factors whose directions are not told from noise; they have no column.
     """
 
     columns: tuple[int, ...]
@@ -36,34 +36,88 @@ class Directions:
     gram: Float[Tensor, "n d d"]
     one_step: Float[Tensor, "n d d"] | None
     power: Float[Tensor, "p d"]
+    correlation: Float[Tensor, "d d"]
+    lost: tuple[int, ...] = ()
+
+    @property
+    def judged(self) -> Float[Tensor, "n d d"]:
+        """The Gram matrices along uncorrelated combinations of the factors, R G R with R^2 = C.
+
+        Latents are uncorrelated, so a VAE can only take such combinations; those nearest to the
+        factors are C^(-1/2) times the factors.
+        """
+        root = matrix_power(self.correlation, 0.5)
+        return root @ self.gram @ root
+
+    def of_pair(self, pair: tuple[int, int]) -> "Directions":
+        """The directions of two of the factors, by their columns."""
+        at = list(pair)
+        return replace(
+            self,
+            columns=tuple(self.columns[k] for k in at),
+            gram=self.gram[:, at][:, :, at],
+            one_step=None,
+            power=self.power[:, at],
+            correlation=self.correlation[at][:, at],
+        )
+
+
+NO_DIRECTIONS = Directions(
+    (), torch.zeros(0).long(), torch.zeros(0, 0, 0), None, torch.zeros(0, 0), torch.eye(0)
+)
+
+
+def matrix_power(matrix: Float[Tensor, "d d"], exponent: float) -> Float[Tensor, "d d"]:
+    """A power of a positive definite matrix.
+
+    Example:
+        >>> matrix_power(torch.tensor([[5.0, 4.0], [4.0, 5.0]]), 0.5)
+        tensor([[2.0000, 1.0000],
+                [1.0000, 2.0000]])
+    """
+    squares, v = torch.linalg.eigh(matrix)
+    return (v * squares**exponent) @ v.T
 
 
 def local_directions(
-    dataset: Dataset, columns: tuple[int, ...], points: int, generator: torch.Generator
+    dataset: Dataset,
+    columns: tuple[int, ...],
+    points: int,
+    generator: torch.Generator,
+    on_progress: Callable[[str], object] = lambda _: None,
 ) -> Directions:
     """The generator's own directions along ordered factors.
 
     On a grid the slope along a factor is the central difference of its two neighbouring values,
     averaged over neighbouring settings of the other factors. This is the slope of a linear
-    regression in a box of one step each side. Scattered values have a regression on the nearest
-    rows, and what noise adds to its squared lengths is subtracted.
+    regression in a box of one step each side. Scattered values have regressions on the nearest
+    rows. What noise adds to their squared lengths is subtracted; if less than three times that
+    is left of a factor, it has no direction.
     """
+    if not columns:
+        return NO_DIRECTIONS
     find = _on_grid if dataset.is_grid else _scattered
-    return find(dataset, columns, points, generator)
+    return find(dataset, columns, points, generator, on_progress)
 
 
 def _on_grid(
-    dataset: Dataset, columns: tuple[int, ...], points: int, generator: torch.Generator
+    dataset: Dataset,
+    columns: tuple[int, ...],
+    points: int,
+    generator: torch.Generator,
+    on_progress: Callable[[str], object],
 ) -> Directions:
     rows = dataset.sample(points, generator)
+    places = dataset.positions(rows)
     averaged, plain, power = [], [], torch.zeros(math.prod(dataset.shape), len(columns))
-    for place in dataset.positions(rows):
-        found = [slope(dataset, place, k, columns, generator) for k in columns]
+    for row in counted(points, on_progress):
+        found = [slope(dataset, places[row], k, columns, generator) for k in columns]
         jacobian, one_step = (torch.stack(each, 1) for each in zip(*found, strict=True))
         averaged.append(jacobian.T @ jacobian)
         plain.append(one_step.T @ one_step)
         power = power + jacobian.square() / points
-    return Directions(columns, rows, torch.stack(averaged), torch.stack(plain), power)
+    identity = torch.eye(len(columns), dtype=torch.float64)
+    return Directions(columns, rows, torch.stack(averaged), torch.stack(plain), power, identity)
 
 
 def slope(
@@ -115,49 +169,34 @@ def settings(
 
 
 def _scattered(
-    dataset: Dataset, columns: tuple[int, ...], points: int, generator: torch.Generator
+    dataset: Dataset,
+    columns: tuple[int, ...],
+    points: int,
+    generator: torch.Generator,
+    on_progress: Callable[[str], object],
 ) -> Directions:
-    values = standardised(dataset, columns)
-    unknowns = len(columns) + 1
-    size = min(len(dataset), max(LEAST * unknowns, len(dataset) // SHARE))
-    tree = KDTree(values)
-    rows, grams, powers = [], [], []
-    for row in torch.randperm(len(dataset), generator=generator).tolist():
-        distance, near = tree.query(values[row], size)
-        near = near[distance < APART / 2]  # of the same classes
-        w = np.c_[np.ones(len(near)), values[near][:, list(columns)]]
-        if len(near) < 2 * unknowns or np.linalg.matrix_rank(w) < unknowns:
-            continue
-        x = dataset.observe(torch.from_numpy(near)).flatten(1).double().numpy()
-        inverse = np.linalg.inv(w.T @ w)
-        found = inverse @ w.T @ x
-        noise = np.square(x - w @ found).sum() / max(1, len(near) - unknowns)
-        grams.append(_clamped(found[1:] @ found[1:].T - noise * inverse[1:, 1:]))
-        powers.append(np.square(found[1:].T))
-        rows.append(row)
-        if len(rows) == points:
-            break
-    if not rows:
-        raise ValueError(
-            f"local regressions on {len(columns)} factors need at least {2 * unknowns} rows of "
-            f"the same classes in which all of them vary, {dataset.name} has none such"
-        )
-    gram, power = torch.from_numpy(np.stack(grams)), torch.from_numpy(np.mean(powers, axis=0))
-    return Directions(columns, torch.tensor(rows), gram, None, power)
-
-
-def standardised(dataset: Dataset, columns: tuple[int, ...]) -> Float[np.ndarray, "n k"]:
-    """Factor values in units of their deviations; classes of other factors lie far apart."""
+    found = regress(dataset, columns, points, generator, on_progress)
+    squares = found.gram.diagonal(axis1=1, axis2=2).mean(0)
+    told = squares > TOLD * found.noise.mean(0)
+    if not told.any():
+        return replace(NO_DIRECTIONS, lost=columns)
+    kept = tuple(k for k, sure in zip(columns, told, strict=True) if sure)
+    gram = _nearest_grams(found.gram[:, told][:, :, told])
+    # Each Gram matrix gained what its negative squares lost; their mean must not.
+    gain = np.sqrt(squares[told] / gram.diagonal(axis1=1, axis2=2).mean(0))
     values = dataset.factor_values(torch.arange(len(dataset))).double().numpy()
-    deviation = values.std(0)
-    scale = np.where(deviation > 0, deviation, 1.0)
-    centred = (values - values.mean(0)) / scale
-    for k in set(range(values.shape[1])) - {*columns}:
-        centred[:, k] = APART * np.unique(values[:, k], return_inverse=True)[1]
-    return centred
+    return Directions(
+        kept,
+        torch.tensor(found.rows),
+        torch.from_numpy(gram * np.outer(gain, gain)),
+        None,
+        torch.from_numpy(found.power[:, told]).clamp(min=0),
+        torch.from_numpy(correlations(values[:, list(kept)])),
+        tuple(k for k in columns if k not in kept),
+    )
 
 
-def _clamped(gram: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-    """The nearest Gram matrix: what is left after subtraction may have negative squares."""
+def _nearest_grams(gram: Float[np.ndarray, "n d d"]) -> Float[np.ndarray, "n d d"]:
+    """The nearest Gram matrices: after subtraction there may be negative squares."""
     squares, v = np.linalg.eigh(gram)
-    return (v * np.clip(squares, 0, math.inf)) @ v.T
+    return np.asarray((v * np.clip(squares, 0, math.inf)[:, None]) @ v.swapaxes(1, 2))

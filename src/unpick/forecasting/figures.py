@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from unpick.data import Dataset
 from unpick.forecasting.directions import Directions
+from unpick.forecasting.phrases import factor_text
 from unpick.forecasting.result import Forecast
-from unpick.forecasting.words import factor_text
 from unpick.plots import BLUE, GREY, ORANGE, image_grid
 from unpick.plots.style import GREEN, house_style
 
@@ -22,7 +22,7 @@ KINDS = {"ordered": BLUE, "periodic": GREEN, "categorical": GREY}
 
 def draw_lengths(found: Forecast, directions: Directions) -> Figure:
     """The length of each factor's direction over the points."""
-    names = [factor_text(f) for f in found.factors if f.length is not None]
+    names = [factor_text(found.factors[k]) for k in directions.columns]
     lengths = directions.gram.diagonal(dim1=1, dim2=2).sqrt()
     with house_style():
         figure = Figure(figsize=(6.4, 0.8 + 0.45 * len(names)), layout="constrained")
@@ -42,7 +42,7 @@ def draw_lengths(found: Forecast, directions: Directions) -> Figure:
 
 def draw_pairs(found: Forecast) -> Figure:
     """Cosine, closeness of lengths, and confusion of each pair."""
-    names = [f.name for f in found.factors if f.length is not None]
+    names = list(dict.fromkeys(name for p in found.pairs for name in (p.first, p.second)))
     at = {name: k for k, name in enumerate(names)}
     with house_style():
         side = 1.2 + 0.55 * len(names)
@@ -133,7 +133,7 @@ def draw_power(found: Forecast, dataset: Dataset, directions: Directions) -> Fig
     if len(dataset.shape) != 3:
         return None
     power = directions.power.T.reshape(-1, *dataset.shape).mean(1).sqrt().numpy()
-    names = [f.name for f in found.factors if f.length is not None]
+    names = [found.factors[k].name for k in directions.columns]
     with house_style():
         figure = Figure(figsize=(1.5 * len(names), 1.9), layout="constrained")
         for axes, image, name in zip(

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,7 +16,7 @@ from unpick.data import Dataset
 from unpick.forecasting.directions import Directions, local_directions
 from unpick.forecasting.kinds import Kind, name_kinds, ordered_columns
 from unpick.forecasting.page import print_forecast, write_forecast
-from unpick.forecasting.pairs import cheapest_angle, confusion
+from unpick.forecasting.pairs import confusion, judge_pair
 from unpick.forecasting.prediction import predict
 from unpick.forecasting.result import FactorForecast, Forecast, PairForecast
 from unpick.forecasting.spectra import CLOSE, compare_spectra
@@ -25,6 +26,7 @@ from unpick.geometry.orthogonality import DistanceToOrthogonality, distance_of_d
 from unpick.geometry.singular import singular_directions
 from unpick.models.likelihood import Likelihood
 from unpick.names import unknown_choice
+from unpick.training.progress import status_line
 
 Asked = Literal["auto", "gaussian", "bernoulli"]
 
@@ -46,7 +48,8 @@ def forecast(
     A VAE finds the local principal directions of the data. If the factors' own directions are
     orthogonal and of different lengths, these are the principal ones, and latents hold one factor
     each. Two factors whose directions are equally long are mixed by an angle that depends on the
-    restart, and two that are not orthogonal are mixed by an angle that the data decide.
+    restart, and two that are not orthogonal are mixed by an angle that the data decide. Latents
+    are uncorrelated, so the same is asked of uncorrelated combinations of correlated factors.
 
     Args:
         dataset: From `unpick.data`; factors on a grid, scattered, or none.
@@ -77,15 +80,16 @@ def forecast(
     dataset, kinds = name_kinds(dataset, periodic, categorical)
     generator = torch.Generator().manual_seed(seed)
     columns = ordered_columns(dataset) if dataset.factors else ()
-    directions = local_directions(dataset, columns, points, generator) if columns else None
-    gram = directions.gram if directions else None
-    spectra = compare_spectra(dataset, gram, generator)
-    found = Forecast(
-        dataset.name, len(dataset), dataset.shape, chosen, points, (), (), None, None, None,
-        spectra, None, None,
-    )  # fmt: skip
-    if dataset.factors:
-        found = _with_factors(found, dataset, kinds, directions)
+    with status_line() if show else nullcontext(lambda _: None) as on_progress:
+        directions = local_directions(dataset, columns, points, generator, on_progress)
+        gram = directions.judged if directions.columns else None
+        spectra = compare_spectra(dataset, gram, generator)
+        found = Forecast(
+            dataset.name, len(dataset), dataset.shape, chosen, points, (), (), None, None, None,
+            spectra, None, None,
+        )  # fmt: skip
+        if dataset.factors:
+            found = _with_factors(found, dataset, kinds, directions)
     found = replace(found, findings=describe(found))
     if report is not None:
         page = write_forecast(Path(report), found, dataset, directions, command)
@@ -105,46 +109,45 @@ def choose_likelihood(dataset: Dataset, asked: Asked) -> Likelihood:
 
 
 def _with_factors(
-    found: Forecast, dataset: Dataset, kinds: tuple[Kind, ...], directions: Directions | None
+    found: Forecast, dataset: Dataset, kinds: tuple[Kind, ...], directions: Directions
 ) -> Forecast:
     """Add what factors tell."""
-    none = Directions((), torch.zeros(0).long(), torch.zeros(0, 0, 0), None, torch.zeros(0, 0))
-    directions = directions or none
     saved = savings(dataset, directions, found.likelihood, found.points)
-    lengths, steps = (_lengths(g) for g in (directions.gram, directions.one_step))
-    factors = []
-    for k, factor in enumerate(dataset.factors):
-        at = directions.columns.index(k) if k in directions.columns else None
-        factors.append(
-            FactorForecast(
-                factor.name,
-                kinds[k],
-                len(factor.values) or None,
-                None if at is None or lengths is None else lengths[at],
-                None if at is None or steps is None else steps[at],
-                saved[k],
-            )
+    lengths = dict.fromkeys(directions.lost, 0.0) | _lengths(directions, directions.gram)
+    steps = _lengths(directions, directions.one_step)
+    factors = tuple(
+        FactorForecast(
+            factor.name,
+            "ordered" if k in directions.lost else kinds[k],
+            len(factor.values) or None,
+            lengths.get(k),
+            steps.get(k),
+            saved[k],
+            noise=not dataset.is_grid and saved[k] == 0,
         )
+        for k, factor in enumerate(dataset.factors)
+    )
     betas = suggest_betas(saved)
-    whole, plain = _distance(directions.gram), _distance(directions.one_step)
+    whole, plain = _distance(directions.judged), _distance(directions.one_step)
     return replace(
         found,
         points=len(directions.rows) or found.points,
-        factors=tuple(factors),
+        factors=factors,
         pairs=_pairs(dataset, directions),
         dto=whole.mean if whole else None,
         one_step_dto=plain.mean if plain else None,
         chance=whole.chance if whole else None,
         betas=betas,
-        prediction=predict(dataset, directions, kinds, saved, betas),
+        prediction=predict(dataset, directions, kinds, saved, betas) if betas else None,
     )
 
 
-def _lengths(gram: Float[Tensor, "n d d"] | None) -> list[float] | None:
-    """Root mean square lengths of the columns."""
+def _lengths(directions: Directions, gram: Float[Tensor, "n d d"] | None) -> dict[int, float]:
+    """Root mean square length of each column, by the factor's place in the data set."""
     if gram is None:
-        return None
-    return [float(each) for each in gram.diagonal(dim1=1, dim2=2).mean(0).sqrt()]
+        return {}
+    lengths = gram.diagonal(dim1=1, dim2=2).mean(0).sqrt().tolist()
+    return dict(zip(directions.columns, lengths, strict=True))
 
 
 def _distance(gram: Float[Tensor, "n d d"] | None) -> DistanceToOrthogonality | None:
@@ -156,22 +159,24 @@ def _distance(gram: Float[Tensor, "n d d"] | None) -> DistanceToOrthogonality | 
 def _pairs(dataset: Dataset, directions: Directions) -> tuple[PairForecast, ...]:
     found = []
     for pair in itertools.combinations(range(len(directions.columns)), 2):
-        gram = directions.gram[:, pair][:, :, pair]
-        one, two, cross = gram[:, 0, 0].sqrt(), gram[:, 1, 1].sqrt(), gram[:, 0, 1]
-        both = (one > 0) & (two > 0)
-        cosines = (cross / (one * two))[both]
-        close = (torch.maximum(one, two) < CLOSE * torch.minimum(one, two))[both]
-        angle, stake = cheapest_angle(gram)
-        first, second = (dataset.factors[directions.columns[k]].name for k in pair)
+        two = directions.of_pair(pair)
+        lengths = two.gram.diagonal(dim1=1, dim2=2).sqrt()
+        both = (lengths > 0).all(1)
+        cosines = (two.gram[:, 0, 1] / lengths.prod(1))[both]
+        close = (lengths.amax(1) < CLOSE * lengths.amin(1))[both]
+        angle, stake, sureness = judge_pair(two.judged)
+        first, second = (dataset.factors[k].name for k in two.columns)
         found.append(
             PairForecast(
                 first,
                 second,
+                correlation=float(two.correlation[0, 1]),
                 cosine=float(cosines.square().mean().sqrt()) if len(cosines) else 0.0,
                 close=float(close.double().mean()) if len(close) else 0.0,
                 angle=angle,
                 stake=stake,
                 confusion=confusion(angle, stake),
+                sureness=sureness,
             )
         )
     return tuple(found)

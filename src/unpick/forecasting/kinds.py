@@ -11,12 +11,12 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.forecasting.directions import change, settings, standardised
+from unpick.forecasting.directions import change, settings
+from unpick.forecasting.regressions import MANY, standardised
 from unpick.names import pick
 
 Kind = Literal["ordered", "periodic", "categorical"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FEWEST = 5  # values of a factor that can be seen to close
 TRIES = 50  # settings of the other factors
 WITHIN = 1.5  # times the square of a step: closes if the last is so near to the first,
 BEYOND = 1.5  # and two values at random are so far apart
@@ -32,6 +32,11 @@ def name_kinds(
     step: the mean squared distance is at most 1.5 times that of a step, and that of two random
     values at least 1.5 times. Fewer than 5 values never close.
     """
+    if (named := [*periodic, *categorical]) and not dataset.factors:
+        raise ValueError(
+            f"periodic and categorical are names of factors, got {', '.join(named)}, but "
+            f"{dataset.name} has no factors"
+        )
     names = {factor.name: factor for factor in dataset.factors}
     for name in (*periodic, *categorical):
         pick(names, name, f"factor of {dataset.name}")
@@ -67,12 +72,18 @@ def ordered_columns(dataset: Dataset) -> tuple[int, ...]:
 def closes(dataset: Dataset, column: int, columns: tuple[int, ...]) -> bool:
     """Whether the last value of a factor looks as near to its first as one step."""
     size = dataset.factors[column].size if dataset.is_grid else BINS
-    if size < FEWEST or column not in columns:
+    if column not in columns or _count_values(dataset, column) < MANY:
         return False
     generator = torch.Generator().manual_seed(0)
     squares = _on_grid if dataset.is_grid else _scattered
     step, wrap, far = squares(dataset, column, columns, size, generator)
     return wrap <= WITHIN * step and far >= BEYOND * step
+
+
+def _count_values(dataset: Dataset, column: int) -> int:
+    if dataset.is_grid:
+        return dataset.factors[column].size
+    return len(dataset.factor_values(torch.arange(len(dataset)))[:, column].unique())
 
 
 def _moves(size: int, generator: torch.Generator) -> list[tuple[int, int]]:

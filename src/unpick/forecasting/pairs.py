@@ -2,27 +2,31 @@
 
 import itertools
 import math
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+Fate = Literal["told apart", "mixed", "open"]
 # At a ratio of lengths of 1.2 some restarts fail, at 1.5 none (Zietlow 2022, section 3.3.4).
 OPEN = math.log((1 + 1.2**2) / (2 * 1.2))  # nats at stake where restarts differ
 TURNED = 15.0  # degrees from which axes count as turned
 RESOLVED = 100.0  # precision, beside a prior of 1, at which the shorter direction is kept
+ANGLES = torch.arange(-44.0, 46.0, dtype=torch.float64)  # degrees
+SAMPLES = 50  # of the bootstrap
 SWEEPS = 20
 
 
-def price(gram: Float[Tensor, "n 2 2"], angles: Float[Tensor, "a"]) -> Float[Tensor, "a"]:
-    r"""What a diagonal posterior pays if the axes of two factors are turned by these angles.
+def prices(gram: Float[Tensor, "n 2 2"], angles: Float[Tensor, "a"]) -> Float[Tensor, "n a"]:
+    r"""What a diagonal posterior pays at each point if two factors are turned by these angles.
 
-    .. math:: \frac12 \Big\langle \sum_{j=1,2} \log(1 + s\, r_j^\top G r_j) \Big\rangle
+    .. math:: \frac12 \sum_{j=1,2} \log(1 + s\, r_j^\top G r_j)
 
-    The columns r_j of a rotation are the latent axes, G = J^T J, and the mean is over points.
-    Without the 1 this is the logarithm of the product of column norms, the quantity whose minimum
-    at fixed volume makes columns orthogonal (Zietlow 2022, section 3.2.5; Rolinek et al. 2019,
-    section 4.3). s is such that the shorter factor has a precision of 100 beside the prior's 1.
+    The columns r_j of a rotation are the latent axes, and G = J^T J. Without the 1 this is the
+    logarithm of the product of column norms, the quantity whose minimum at fixed volume makes
+    columns orthogonal (Zietlow 2022, section 3.2.5; Rolinek et al. 2019, section 4.3). s is such
+    that the shorter factor has a precision of 100 beside the prior's 1, on average over points.
 
     Args:
         gram: J^T J of two columns at each point.
@@ -36,11 +40,11 @@ def price(gram: Float[Tensor, "n 2 2"], angles: Float[Tensor, "a"]) -> Float[Ten
     first = c**2 * one + 2 * s * c * cross + s**2 * two
     second = s**2 * one - 2 * s * c * cross + c**2 * two
     # Rounding may leave a square that should be zero a little below it.
-    return 0.5 * (first.clamp(min=0).log1p() + second.clamp(min=0).log1p()).mean(0)
+    return 0.5 * (first.clamp(min=0).log1p() + second.clamp(min=0).log1p())
 
 
 def cheapest_angle(gram: Float[Tensor, "n 2 2"]) -> tuple[float, float]:
-    """The angle in degrees at which the price is lowest, and what is at stake in nats.
+    """The angle in degrees at which the mean price is lowest, and what is at stake in nats.
 
     The stake is the difference between the highest and the lowest price over all rotations.
 
@@ -48,11 +52,39 @@ def cheapest_angle(gram: Float[Tensor, "n 2 2"]) -> tuple[float, float]:
         >>> cheapest_angle(torch.tensor([[[4.0, 0.0], [0.0, 1.0]]]))[0]
         0.0
     """
-    degrees = torch.arange(-44.0, 46.0, dtype=gram.dtype)
-    prices = price(gram, degrees.deg2rad())
+    return _cheapest(prices(gram, ANGLES.deg2rad()).mean(0, keepdim=True))[0]
+
+
+def judge_pair(gram: Float[Tensor, "n 2 2"]) -> tuple[float, float, float]:
+    """The cheapest angle, the stake, and the share of bootstrap samples with the same fate.
+
+    The samples are of the points; the scale of the price stays that of all points.
+    """
+    each = prices(gram, ANGLES.deg2rad())
+    ((angle, stake),) = _cheapest(each.mean(0, keepdim=True))
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randint(len(each), (SAMPLES, len(each)), generator=generator)
+    counts = torch.zeros(drawn.shape, dtype=each.dtype)
+    counts.scatter_add_(1, drawn, torch.ones_like(counts))
+    own = fate_of(angle, stake)
+    same = [fate_of(*other) == own for other in _cheapest(counts @ each / len(each))]
+    return angle, stake, sum(same) / SAMPLES
+
+
+def _cheapest(mean_prices: Float[Tensor, "b a"]) -> list[tuple[float, float]]:
+    """The angle of lowest price and the stake of each row."""
+    lowest, highest = mean_prices.aminmax(dim=1)
     # Of equal prices the angle nearest to the factors' own axes.
-    lowest = degrees[prices <= prices.min() + 1e-9]
-    return float(lowest[lowest.abs().argmin()]), float(prices.max() - prices.min())
+    equal = mean_prices <= lowest[:, None] + 1e-9
+    nearest = torch.where(equal, ANGLES.abs(), math.inf).argmin(1)
+    return list(zip(ANGLES[nearest].tolist(), (highest - lowest).tolist(), strict=True))
+
+
+def fate_of(angle: float, stake: float) -> Fate:
+    """Whether latents tell two factors apart, mix them, or do either, by restart."""
+    if stake < OPEN:
+        return "open"
+    return "mixed" if abs(angle) >= TURNED else "told apart"
 
 
 def confusion(angle: float, stake: float) -> float:

@@ -7,6 +7,8 @@ The range of DtO therefore goes from half the lowest draw to a quarter of the wa
 draw to chance. The range of MIG goes from the lowest draw to the highest. At its lower end
 codes are samples of posteriors, and circles and classes have no gap. At its upper end codes are
 means, periodic factors are cut open and lie on an axis, and every class has a latent of its own.
+
+Factors of the study are independent. Correlated ones are made uncorrelated first, a later rule.
 """
 
 import itertools
@@ -21,7 +23,7 @@ from scipy.stats import norm, rankdata
 from torch import Tensor
 
 from unpick.data import Dataset
-from unpick.forecasting.directions import Directions
+from unpick.forecasting.directions import Directions, matrix_power
 from unpick.forecasting.kinds import Kind
 from unpick.forecasting.pairs import OPEN, cheapest_angle, cheapest_rotation, turn
 from unpick.geometry.orthogonality import distance_of_directions
@@ -66,10 +68,11 @@ def predict(
     below beta; a turned latent saves the mean over its factors, weighted by their squared shares.
     """
     beta, d = math.sqrt(betas[0] * betas[1]), len(directions.columns)
-    if d < 2 or beta == 0:
+    if d < 2:
         return Prediction(beta, None, None, None, None)
-    start = cheapest_rotation(directions.gram)
-    turned = start.T @ directions.gram @ start
+    judged, root = directions.judged, matrix_power(directions.correlation, 0.5)
+    start = cheapest_rotation(judged)
+    turned = start.T @ judged @ start
     pairs = [
         pair
         for pair in itertools.combinations(range(d), 2)
@@ -80,7 +83,7 @@ def predict(
     values = dataset.factor_values(rows).double().numpy()[:, list(directions.columns)]
     factors = values if dataset.is_grid else np.stack([rankdata(v) for v in values.T], 1)
     bins = None if dataset.is_grid else BINS
-    scores = torch.from_numpy(normal_scores(values))
+    scores = torch.from_numpy(normal_scores(values)) @ matrix_power(directions.correlation, -0.5)
     worth = torch.tensor([saved[k] for k in directions.columns], dtype=torch.float64)
     periodic = np.array([kinds[k] == "periodic" for k in directions.columns])
     distances, low, high = [], [], []
@@ -89,9 +92,9 @@ def predict(
         for pair in pairs:
             angle = 90 * float(torch.rand(1, generator=generator)) - 45
             axes = turn(axes, pair, angle)
-        gram = axes.T @ directions.gram @ axes
+        gram = axes.T @ judged @ axes
         distances.append(distance_of_directions(*singular_directions(gram)).relative)
-        precision = 1 + axes.square().T @ worth / beta
+        precision = 1 + (root @ axes).square().T @ worth / beta
         noisy, exact = ideal_gaps(scores @ axes, factors, precision, bins, generator)
         low.append(np.where(periodic, 0, noisy).sum() / len(kinds))
         high.append((exact.sum() + kinds.count("categorical")) / len(kinds))

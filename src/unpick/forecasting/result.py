@@ -2,17 +2,15 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from unpick.forecasting.kinds import Kind
-from unpick.forecasting.pairs import OPEN, TURNED
+from unpick.forecasting.pairs import Fate, fate_of
 from unpick.forecasting.prediction import Prediction
 from unpick.forecasting.spectra import Spectra
 from unpick.models.likelihood import Likelihood
 from unpick.notebook import html_table
 from unpick.pages import Note
-
-Fate = Literal["told apart", "mixed", "open"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,8 @@ class FactorForecast:
             standard deviation of the factor; None for a class, which has no direction.
         one_step: The same of plain differences over one grid step; None without a grid.
         saving: What it saves per nat: it disappears when beta grows beyond about this.
+        noise: Whether what it changes is not told from noise. Then nothing is foretold of it, its
+            saving is 0, and its length, too.
     """
 
     name: str
@@ -35,6 +35,7 @@ class FactorForecast:
     length: float | None
     one_step: float | None
     saving: float
+    noise: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,27 +45,30 @@ class PairForecast:
     Attributes:
         first: One factor.
         second: The other.
+        correlation: Of the two factors; 0 on a grid.
         cosine: Root mean square cosine of their directions.
         close: Share of points at which their lengths lie within 20 % of each other.
         angle: How far from the factors' own axes the cheapest axes lie, in degrees, at most 45.
+            Correlated factors are made uncorrelated first, by the least change.
         stake: How much more the dearest axes cost than the cheapest, in nats.
         confusion: From 0, told apart, to 1, both latents hold both; 0.5 on average if open.
+        sureness: Share of bootstrap samples of the points with the same fate.
     """
 
     first: str
     second: str
+    correlation: float
     cosine: float
     close: float
     angle: float
     stake: float
     confusion: float
+    sureness: float
 
     @property
     def fate(self) -> Fate:
         """Whether latents tell the two apart, mix them, or do either, by restart."""
-        if self.stake < OPEN:
-            return "open"
-        return "mixed" if abs(self.angle) >= TURNED else "told apart"
+        return fate_of(self.angle, self.stake)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +88,8 @@ class Forecast:
         one_step_dto: The same of plain differences; None without a grid.
         chance: The distance of a random rotation.
         spectra: Global and local principal deviations.
-        betas: The range of beta to try; None without factors.
-        prediction: Scores of a well-trained beta-VAE; None without factors.
+        betas: The range of beta to try; None if no factor is known to save anything.
+        prediction: Scores of a well-trained beta-VAE; None without betas.
         findings: All of it in words.
         page: The HTML page, if one was written.
     """
@@ -108,8 +112,9 @@ class Forecast:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The factors in the order in which they disappear as beta grows."""
-        return tuple(f.name for f in sorted(self.factors, key=lambda f: f.saving))
+        """The factors in the order in which they disappear as beta grows, without noise."""
+        told = [f for f in self.factors if not f.noise]
+        return tuple(f.name for f in sorted(told, key=lambda f: f.saving))
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON can hold: all numbers, the fate of each pair, and the findings as text."""
