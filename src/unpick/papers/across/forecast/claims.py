@@ -39,6 +39,10 @@ def judge_rank(
     found = rank(pairs, statistic, within=within)
     count = sum(len(a) for a, _ in pairs.values())
     evidence = f"{found} over {count} values of {len(pairs)} data sets"
+    for kind in ("clouds", "images"):
+        part = of_kind(pairs, kind)
+        if 2 < len(part) < len(pairs):
+            evidence += f"; {kind} alone {statistic(part):.2f}"
     if not results.complete:
         return Verdict(None, evidence)
     if found.p < LEVEL:
