@@ -8,6 +8,7 @@ import unpick
 from unpick.data import from_arrays, load
 from unpick.forecasting.directions import local_directions
 from unpick.forecasting.pairs import judge_pair
+from unpick.forecasting.prediction import uncorrelated_scores
 
 
 def correlated(r, lengths=(1.0, 1.0), seed=0):
@@ -44,6 +45,13 @@ def test_principal_axes_of_the_observations_are_found_at_any_lengths():
     turned = root @ (lengths * principal[:, 1])
     expected = np.degrees(np.arctan2(turned[1], turned[0])) % 90
     assert abs(pair.angle) == pytest.approx(min(expected, 90 - expected), abs=1)
+
+
+def test_ideal_codes_are_uncorrelated():
+    r = np.array([[1.0, 0.9], [0.9, 1.0]])
+    values = np.random.default_rng(1).multivariate_normal([3, -2], r, size=20_000)
+    scores = uncorrelated_scores(values, torch.from_numpy(r)).numpy()
+    np.testing.assert_allclose(np.cov(scores, rowvar=False), np.eye(2), atol=0.03)
 
 
 def test_uncorrelated_factors_have_no_such_finding():

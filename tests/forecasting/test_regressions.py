@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
 import unpick
 from unpick.data import from_arrays
+from unpick.forecasting.directions import local_directions
+from unpick.forecasting.kinds import closes
 from unpick.forecasting.linear_fit import fit, neighbourhood_sums
-from unpick.forecasting.regressions import best_size
+from unpick.forecasting.regressions import Regressions, best_size
 
 
 def foretell(x, w, **options):
@@ -57,19 +60,16 @@ def test_one_factor_in_noise_leaves_the_other_its_forecast():
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
 def test_classes_that_change_nothing_save_nothing(likelihood):
-    rng = np.random.default_rng(10)
-    label = rng.integers(0, 10, 400)
-    x = (rng.random((400, 50)) < 0.3).astype(float)
-    told = x.copy()
-    told[:, 0] = label % 2
-    names, classes = ["f", "label"], [False, True]
-    for data, noise in ((x, True), (told, False)):
-        w = np.c_[x[:, 1], label]
-        found = unpick.forecast(
-            from_arrays(data, w, names, classes), likelihood=likelihood, show=False
-        )
-        assert found.factors[1].noise == noise
-        assert (found.factors[1].saving == 0) == noise
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        label = rng.integers(0, 10, 400)
+        x = (rng.random((400, 50)) < 0.3).astype(float)
+        told = x.copy()
+        told[:, 0] = label % 2
+        for observations, noise in ((x, True), (told, False)):
+            data = from_arrays(observations, label[:, None], ["label"], [True])
+            (factor,) = unpick.forecast(data, likelihood=likelihood, show=False).factors
+            assert (factor.noise, factor.saving == 0) == (noise, noise)
 
 
 def test_a_curved_map_has_small_neighbourhoods_and_a_noisy_line_large_ones():
@@ -108,12 +108,29 @@ def test_a_fit_is_that_of_least_squares_and_its_error_that_without_the_point():
     assert found.error == pytest.approx(np.square(x[0] - w[0] @ without).sum())
 
 
-def test_a_factor_of_two_values_is_regressed_on_and_never_periodic():
-    rng = np.random.default_rng(7)
-    w = np.c_[rng.normal(size=2000), rng.integers(0, 2, 2000)]
-    found = foretell(w * [1.0, 4.0] + 0.1 * rng.normal(size=(2000, 2)), w)
-    assert [f.length for f in found.factors] == pytest.approx([1, 2], rel=0.03)
-    assert {f.kind for f in found.factors} == {"ordered"}
+def test_negative_squares_after_subtraction_do_not_lengthen_a_direction(monkeypatch):
+    """Gram matrices have none, so those are clipped; the mean must stay."""
+    gram, ones = np.array([4.0, -1.0, 6.0]).reshape(3, 1, 1), np.ones((3, 1))
+    found = Regressions([0, 1, 2], gram, 0.1 * ones, ones)
+    monkeypatch.setattr("unpick.forecasting.directions.regress", lambda *_: found)
+    w = np.array([[0.0], [0.0], [1.0]])  # no grid
+    directions = local_directions(from_arrays(w, w), (0,), 3, torch.Generator())
+    assert directions.gram.flatten().tolist() == pytest.approx([3.6, 0, 5.4])
+
+
+def test_a_factor_of_two_values_does_not_widen_neighbourhoods():
+    rng = np.random.default_rng(8)
+    turn, other = 9 * rng.random(1500), rng.integers(0, 2, 1500)
+    x = np.c_[np.sin(turn), np.cos(turn), other * 2.0]
+    found = foretell(x, np.c_[turn, other])
+    assert [f.length for f in found.factors] == pytest.approx([turn.std(), 1], rel=0.03)
+
+
+@pytest.mark.parametrize(("values", "closed"), [(2, False), (4, False), (6, True)])
+def test_a_factor_of_few_values_is_never_periodic(monkeypatch, values, closed):
+    monkeypatch.setattr("unpick.forecasting.kinds._scattered", lambda *_: [1.0, 1.0, 2.0])
+    w = np.random.default_rng(9).integers(0, values, (100, 1))
+    assert closes(from_arrays(w.astype(float), w), 0, (0,)) == closed
 
 
 def test_neighbourhoods_grow_where_a_factor_is_constant_in_the_largest():

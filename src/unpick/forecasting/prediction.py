@@ -83,7 +83,7 @@ def predict(
     values = dataset.factor_values(rows).double().numpy()[:, list(directions.columns)]
     factors = values if dataset.is_grid else np.stack([rankdata(v) for v in values.T], 1)
     bins = None if dataset.is_grid else BINS
-    scores = torch.from_numpy(normal_scores(values)) @ matrix_power(directions.correlation, -0.5)
+    scores = uncorrelated_scores(values, directions.correlation)
     worth = torch.tensor([saved[k] for k in directions.columns], dtype=torch.float64)
     periodic = np.array([kinds[k] == "periodic" for k in directions.columns])
     distances, low, high = [], [], []
@@ -107,10 +107,13 @@ def predict(
     )
 
 
-def normal_scores(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-    """Each factor as a latent holds it: in order, with a standard normal distribution."""
+def uncorrelated_scores(
+    values: Float[np.ndarray, "n d"], correlation: Float[Tensor, "d d"]
+) -> Float[Tensor, "n d"]:
+    """Factors as latents hold them: in order, standard normal, and uncorrelated."""
     ranks = np.stack([rankdata(column) for column in values.T], 1)
-    return np.asarray(norm.ppf((ranks - 0.5) / len(values)))
+    scores = torch.from_numpy(norm.ppf((ranks - 0.5) / len(values)))
+    return scores @ matrix_power(correlation, -0.5)
 
 
 def ideal_gaps(
