@@ -159,10 +159,13 @@ def test_a_latent_without_signal_is_not_in_use(generator):
     mixing = torch.zeros(4, 8)
     mixing[:3, :3] = turn * torch.tensor([[1.0], [0.01], [0.02]])
     mixing[3, 3] = 1.0
-    probe = Probe(lambda x: x, lambda z: z @ mixing, codes)
-    found = alignment_in_use(probe)
+    found, without = (
+        alignment_in_use(Probe(lambda x: x, lambda z: z @ mixing, codes, codes[:, held].numpy()))
+        for held in ([0, 1], [0, 3])
+    )
     assert found["in use"] == 2  # the third column is short, the fourth code still
     assert found["DtO / chance"] == pytest.approx(0, abs=1e-5)
+    assert found["DS"] > 0.9 > 0.7 > without["DS"]
 
 
 @pytest.mark.slow

@@ -10,11 +10,12 @@ from scipy.spatial import cKDTree
 from unpick.estimator.rows import hold_out
 from unpick.papers.across.nonlinear_pca import claims
 from unpick.papers.across.nonlinear_pca.cells import BETAS
-from unpick.papers.across.nonlinear_pca.choice import active_ds, add_choices, held_rows
+from unpick.papers.across.nonlinear_pca.choice import add_choices, held_rows
 from unpick.papers.across.nonlinear_pca.figures import draw_choice, draw_recovery
 from unpick.papers.across.nonlinear_pca.study import STUDY
 from unpick.papers.across.nonlinear_pca.tables import CURVED, NOISE, PLANTED, planted, real
 from unpick.papers.across.nonlinear_pca.tabulate import tabulate
+from unpick.papers.across.scores import active_ds
 from unpick.runs import Run, Runner, make
 from unpick.study import Outcome, Results
 from unpick.study.running import collect

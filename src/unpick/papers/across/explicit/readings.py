@@ -4,6 +4,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from unpick.geometry import distance_to_orthogonality
+from unpick.papers.across.scores import active_ds
 from unpick.probe import Measure, Probe
 from unpick.probe.measures import mig, reconstruction
 
@@ -23,9 +24,12 @@ def in_use(probe: Probe) -> Bool[Tensor, "d"]:
 
 
 def alignment_in_use(probe: Probe) -> dict[str, float]:
-    """`in use`, the number of latents; `DtO / chance` of those, if there are two or more."""
+    """`in use`, a number of latents, and their `DS`; `DtO / chance`, if there are two or more."""
     used = in_use(probe)
     values = {"in use": float(used.sum())}
+    if probe.factors is not None:
+        codes, factors = probe.mean.cpu().double().numpy(), probe.factors.astype(float)
+        values["DS"] = active_ds(codes, used.cpu().numpy(), factors, probe.categorical)
     if used.sum() < 2:
         return values
     dto = distance_to_orthogonality(probe.first(POINTS).jacobians, active=used)

@@ -1,13 +1,12 @@
 """What the rule chooses, by plain runs and by the estimator's own search, beside hindsight."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from unpick.data import Dataset
 from unpick.estimator.finished_runs import measure_runs
@@ -17,9 +16,9 @@ from unpick.estimator.rounds import Plan, search
 from unpick.estimator.rows import HeldOut, hold_out
 from unpick.estimator.selection import score_betas, select_beta, select_restart, udr_of
 from unpick.geometry import polarized_regime
-from unpick.metrics import disentanglement_score
 from unpick.papers.across.nonlinear_pca.cells import cells
 from unpick.papers.across.nonlinear_pca.readings import SEEDS, estimator
+from unpick.papers.across.scores import active_ds
 from unpick.probe import Probe
 from unpick.study.study import Outcome, Results, Scale
 
@@ -27,21 +26,6 @@ FIXED = (1.0, 4.0)  # betas that people take without a rule
 STEPS = {"quick": 40, "standard": 4000}  # of a fit; the search takes a quarter
 RESTARTS = 3
 MOST_ROWS = 5000
-
-
-def active_ds(
-    codes: Float[np.ndarray, "n d"],
-    active: Bool[np.ndarray, "d"],
-    factors: Float[np.ndarray, "n k"],
-    classes: Sequence[bool] | None = None,
-) -> float:
-    """DS of the latents in use; the others count as constant, since nobody is given them."""
-    if not active.any():
-        return 0.0
-    codes = np.where(active, codes, 0.0)
-    if codes.shape[1] < 2:
-        codes = np.concatenate([codes, np.zeros_like(codes)], 1)
-    return disentanglement_score(codes, factors, classes).score
 
 
 def disentanglement_in_use(probe: Probe) -> dict[str, float]:
