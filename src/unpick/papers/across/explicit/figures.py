@@ -48,7 +48,7 @@ def draw_twins(results: Results) -> Figure | None:
     }
     if not found:
         return None
-    figure = Figure(figsize=(6.6, 2.8), layout="constrained")
+    figure = Figure(figsize=(6.6, 3.2), layout="constrained")
     panels = figure.subplots(1, len(IMAGES), sharey=True)
     for axes, data in zip(panels, IMAGES, strict=True):
         methods = [method for method in METHODS if (data, method, "original") in found]
@@ -58,7 +58,7 @@ def draw_twins(results: Results) -> Figure | None:
                 axes.plot(np.full(len(values), k + shift), values, ".", color=colour, label=twin)
                 if len(values):
                     axes.plot(k + shift + np.array([-0.1, 0.1]), [values.mean()] * 2, color=colour)
-        axes.set_xticks(range(len(methods)), methods, fontsize=7)
+        axes.set_xticks(range(len(methods)), methods, fontsize=7, rotation=35, ha="right")
         axes.set_title(data, fontsize=9)
     panels[0].set_ylabel("MIG")
     handles, labels = panels[0].get_legend_handles_labels()
