@@ -25,7 +25,7 @@ def prices(gram: Float[Tensor, "n 2 2"], angles: Float[Tensor, "a"]) -> Float[Te
 
     The columns r_j of a rotation are the latent axes, and G = J^T J. Without the 1 this is the
     logarithm of the product of column norms, the quantity whose minimum at fixed volume makes
-    columns orthogonal (Zietlow 2022, section 3.2.5; Rolinek et al. 2019, section 4.3). s is such
+    columns orthogonal (Zietlow 2022, section 3.2.4; Rolinek et al. 2019, section 4.3). s is such
     that the shorter factor has a precision of 100 beside the prior's 1, on average over points.
 
     Args:

@@ -95,10 +95,11 @@ def _choices(results: Results) -> Table:
                 (name, f"{found[name].best:.2f}", *(f"{share:.2f}" for share in each))
                 for name, each in shares.items()
             ]
-            rows.append(("mean", "", *(f"{m:.2f}" for m in np.mean([*shares.values()], 0))))
+            counted = np.minimum([*shares.values()], 1)  # a nan stays one
+            rows.append(("mean", "", *(f"{m:.2f}" for m in counted.mean(0))))
     caption = "Share of the best DS in hindsight that ways to choose reach. `kept`: the restart "
     caption += "that is kept; `fitted`: the components of the fitted estimator; the others: mean "
-    caption += "over restarts at a beta."
+    caption += "over restarts at a beta. In the last rows a share above 1 counts as 1."
     columns = ("data", "best DS", "kept", "fitted", "chosen beta", "UDR alone", "beta 1", "beta 4")
     return Table(caption, columns, tuple(rows))
 
