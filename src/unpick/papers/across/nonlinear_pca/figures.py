@@ -1,11 +1,15 @@
 """Recovery by method, and what the rule chooses."""
 
+import math
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from unpick.papers.across.nonlinear_pca.claims import choices
 from unpick.plots.style import BLUE, COLOURS, GREY, ORANGE
 from unpick.study.study import Results
+
+ACROSS = 5  # panels in a row
 
 
 def draw_recovery(results: Results) -> Figure | None:
@@ -36,9 +40,13 @@ def draw_choice(results: Results) -> Figure | None:
     rows = {row: cells for row, cells in results.rows().items() if row in choices(results)}
     if not rows:
         return None
-    figure = Figure(figsize=(2.1 * len(rows) + 0.6, 2.6), layout="constrained")
-    grid = figure.subplots(1, len(rows), sharey=True, squeeze=False)[0]
-    for axes, (row, cells) in zip(grid, rows.items(), strict=True):
+    down = math.ceil(len(rows) / ACROSS)
+    across = math.ceil(len(rows) / down)
+    figure = Figure(figsize=(2.1 * across + 0.6, 2.2 * down + 0.4), layout="constrained")
+    grid = figure.subplots(down, across, sharey=True, squeeze=False).flatten()
+    for axes in grid[len(rows) :]:
+        axes.set_visible(False)
+    for axes, (row, cells) in zip(grid, rows.items(), strict=False):
         betas = [outcome.cell.config.objective.beta for outcome in cells.values()]  # type: ignore[union-attr]
         axes.plot(betas, [o.mean("DS") for o in cells.values()], color=BLUE, label="mean DS")
         for beta, outcome in zip(betas, cells.values(), strict=True):
@@ -49,6 +57,7 @@ def draw_choice(results: Results) -> Figure | None:
         axes.set_xscale("log")
         axes.set_title(row, fontsize=9)
         axes.set_xlabel("beta")
-    grid[0].set_ylabel("DS")
+    for axes in grid[::across]:
+        axes.set_ylabel("DS")
     grid[0].legend(fontsize=7, loc="upper left")
     return figure
