@@ -71,9 +71,10 @@ judged by a t-test over data sets. Before the results on this page the rule chan
 because it was found to fail on tables that are not in this study: on one it gave up 36 nats of
 evidence for agreement, and linear networks took 10 components of 3. Since then betas with less
 evidence than linear PCA are left out, a linear network is probabilistic PCA with the number of
-components that held-out rows show, and shares above 1 count as 1. Everything was run again with that rule, on
-another machine. Images and MNIST then differ from the first run also where the rule plays no part
-(the share of beta 1 on sprites was 0.46 and is 0.26): they have one draw of the rows.""",
+components that held-out rows show, and shares above 1 count as 1. Everything was run again with
+that rule, on another machine. Images and MNIST then differ from the first run also where the rule
+plays no part (the share of beta 1 on sprites was 0.46 and is 0.26): they have one draw of the
+rows.""",
     cells=cells,
     measures=("DS", "UDR", "evidence", "active", "DtO", "chosen"),
     claims=(
