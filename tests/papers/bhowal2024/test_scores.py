@@ -45,8 +45,7 @@ def as_printed(cell, seeds=5, spread=0.001):
     wobble = spread * np.linspace(-1, 1, seeds)
     means = {m: printed.mean for m, printed in cell.published.items()}
     score = means["OD-Score"] - wobble  # the lower, the higher MIG: over restarts, too
-    values = dict.fromkeys(("MIG", "MIG, sampled, ordered"), means["MIG"] + wobble)
-    values["MIG-sup"] = means["MIG-sup"] + wobble
+    values = {"MIG": means["MIG"] + wobble, "MIG-sup": means["MIG-sup"] + wobble}
     values |= dict.fromkeys((*SCORES, "OD-Score, V", "DtO / chance"), score)
     values |= {f"term, {name}": 0.9 + 0.01 * k + wobble for k, name in enumerate(NAMES)}
     values |= {"active": [5, 6, 7, 6, 5][:seeds], "passive share": np.full(seeds, 0.2)}

@@ -11,7 +11,6 @@ import torch
 from planted_weights import finish
 from unpick.data.synthetic import SynthNonlin
 from unpick.geometry import fit_local_decoder, normalised_od_score, od_score
-from unpick.metrics import mutual_information_gap
 from unpick.models import MLP
 from unpick.objectives import BetaTCVAE, BetaVAE
 from unpick.papers.bhowal2024.scores.figures import draw_traversal, traverse
@@ -24,7 +23,7 @@ from unpick.papers.bhowal2024.scores.readings import (
 )
 from unpick.papers.bhowal2024.scores.released_term import scores_by_term
 from unpick.papers.bhowal2024.scores.study import STUDY
-from unpick.papers.bhowal2024.settings import NAMES, SMALL
+from unpick.papers.bhowal2024.settings import NAMES
 from unpick.probe import Probe, measure_run, probe_run, take
 from unpick.probe.cache import file_of
 from unpick.runs import Runner, make, read
@@ -122,36 +121,6 @@ def test_a_decoder_that_ignores_its_latents_is_read_as_far_as_it_goes(tmp_path):
     assert np.array(found["parts"]["matched"]).max() == 0
     assert found["active"] == 0
     assert "DtO, active" not in found
-
-
-def test_mig_is_counted_and_sampled_with_and_without_categories(rng):
-    factors = np.c_[rng.integers(0, 3, 600), rng.integers(0, 5, (600, 2))].astype(float)
-    means = factors @ rng.normal(size=(3, 4)) + rng.normal(size=(600, 4)) / 10
-    spreads = np.full((600, 4), math.log(0.04))
-    probe = Probe(
-        lambda x: (x, torch.full_like(x, math.log(0.04))),
-        lambda z: z,
-        torch.from_numpy(means),
-        factors,
-        ("shape", "x", "y"),
-        (True, False, False),
-    )
-    found = factor_scores(probe)
-    for name, kept in (("", factors), (", ordered", factors[:, 1:])):
-        counted = mutual_information_gap(means, kept)
-        assert found[f"MIG{name}"] == pytest.approx(counted.score)
-        sampled = mutual_information_gap(means, kept, log_variances=spreads)
-        assert found[f"MIG, sampled{name}"] == pytest.approx(sampled.score)
-    assert len({round(found[name], 6) for name in found if name.startswith("MIG,")}) == 3
-
-
-def test_small_images_get_the_printed_weights_for_their_pixels():
-    """So no footnote tells of another weight."""
-    for cell in STUDY.cells("standard"):
-        if cell.row in SMALL:
-            note = STUDY.departures(cell)
-            assert "size 32 instead of 64" in note
-            assert not {"beta", "alpha", "gamma"} & {*note.replace(",", "").split()}, note
 
 
 def test_the_released_term_ranks_one_decoder_as_three():

@@ -23,8 +23,8 @@ from unpick.study.verdict import Verdict, all_decided, decide_all, decided
 SAME = ({True}, {False})  # what all measures say of a pair, if they agree and are decided
 
 
-def in_printed_order(measure: str, results: Results, table: str = "") -> Verdict:
-    """On every data set every pair of models has the order that is printed for it, or for `table`.
+def in_printed_order(measure: str, results: Results) -> Verdict:
+    """On every data set every pair of models has the printed order.
 
     It fails only if a pair is decided the other way. The power is the chance that all pairs would
     be decided, if the printed means were the true ones and the spread over seeds is ours.
@@ -32,7 +32,7 @@ def in_printed_order(measure: str, results: Results, table: str = "") -> Verdict
     evidence, comparisons, power = [], {}, 1.0
     rows = complete_rows(results, measure)
     for row, models in rows.items():
-        printed = {name: o.cell.published[table or measure].mean for name, o in models.items()}
+        printed = {name: o.cell.published[measure].mean for name, o in models.items()}
         for low, high in combinations(order(printed), 2):
             if printed[high] > printed[low]:
                 name = f"{row}, {high} above {low}"
