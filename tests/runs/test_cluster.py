@@ -93,7 +93,8 @@ def test_a_call_that_fails_is_reported_and_the_others_go_on(cluster, tmp_path):
     for reason in ("seed 0 is bad", "MemoryError: too large", "seed 2"):
         assert reason in str(caught.value)
     found = {file.name: len(file.read_text()) for file in tries.iterdir()}
-    assert found == {"0": 1, "1": 3, "2": 3, "3": 1, "4": 1}
+    assert [found[seed] for seed in "012"] == [1, 3, 3]
+    assert found["3"] and found["4"]  # Ray repeats a task that it had handed to a dying worker
     assert (counts[-1].done, counts[-1].failed) == (2, 3)
     assert {"seed 3", "seed 4"} <= {*told}
 
