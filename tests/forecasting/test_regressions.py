@@ -118,6 +118,14 @@ def test_negative_squares_after_subtraction_do_not_lengthen_a_direction(monkeypa
     assert directions.gram.flatten().tolist() == pytest.approx([3.6, 0, 5.4])
 
 
+def test_a_factor_of_two_values_is_regressed_on_and_never_periodic():
+    rng = np.random.default_rng(7)
+    w = np.c_[rng.normal(size=2000), rng.integers(0, 2, 2000)]
+    found = foretell(w * [1.0, 4.0] + 0.1 * rng.normal(size=(2000, 2)), w)
+    assert [f.length for f in found.factors] == pytest.approx([1, 2], rel=0.03)
+    assert {f.kind for f in found.factors} == {"ordered"}
+
+
 def test_a_factor_of_two_values_does_not_widen_neighbourhoods():
     rng = np.random.default_rng(8)
     turn, other = 9 * rng.random(1500), rng.integers(0, 2, 1500)
